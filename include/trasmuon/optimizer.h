@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trasmuon/diagnostics.h"
+#include "trasmuon/options.h"
+#include "trasmuon/tensor.h"
+
+namespace trasmuon {
+
+/// How a weight of three dimensions or more is read as matrices.
+enum class Layout : std::uint8_t {
+  automatic,  ///< 3-D: batch; 4-D and 5-D: flatten
+  batch,      ///< [experts, out, in]: each expert a matrix of its own
+  flatten,    ///< [out, in, k...]: one matrix [out, in * k...]
+};
+
+/// A weight to be trained. The memory is the caller's and must outlive the optimizer
+/// (or be replaced through rebind_weight).
+struct Parameter {
+  std::string name;
+  TensorView weight;
+  Layout layout = Layout::automatic;
+  bool transposed = false;                    ///< stored [in, out] instead of [out, in]
+  std::vector<std::int64_t> row_blocks = {};  ///< sizes along `out`, each block a matrix of its own (heads, fused QKV)
+};
+
+/// row_blocks for `count` blocks of equal size; throws Error unless count divides rows.
+std::vector<std::int64_t> equal_blocks(std::int64_t rows, std::int64_t count);
+
+/// Parameters trained by one rule with one set of options.
+struct Group {
+  Options options;
+  std::vector<Parameter> parameters;
+};
+
+/// One tensor of a parameter's state: momentum, v_row, c_ema, ...
+struct StateSpec {
+  std::string name;
+  DType dtype;
+  Shape shape;
+};
+
+/// Lends memory for a state tensor of parameter `index` (64-byte alignment is not
+/// required). It must outlive the optimizer, which sets the initial values.
+using StateProvider = std::function<void*(std::size_t index, const StateSpec& spec)>;
+
+struct OptimizerOptions {
+  bool master_weights = false;  ///< keep f32 copies of bf16 and f16 weights in the state
+  bool diagnostics = false;     ///< fill diagnostics() at each step
+  StateProvider state;          ///< unset: the optimizer owns its state
+};
+
+/// Steps any number of parameters under one or more rules. Parameters are numbered
+/// through the groups in the order given. Not thread-safe; distinct optimizers are
+/// independent. Movable.
+class Optimizer {
+ public:
+  /// Checks everything and builds all state; throws Error on the first mistake.
+  explicit Optimizer(std::vector<Group> groups, OptimizerOptions options = {});
+  Optimizer(Optimizer&&) noexcept;
+  Optimizer& operator=(Optimizer&&) noexcept;
+  ~Optimizer();
+
+  /// One step. gradients[i] belongs to parameter i and has its shape; no_gradient()
+  /// leaves parameter i and its state untouched. All gradients are checked before
+  /// the first weight changes.
+  void step(std::span<const TensorView> gradients);
+
+  std::size_t group_count() const;
+  const Options& options(std::size_t group) const;
+  /// Between steps. Validated; the rule and what shapes its state (Dion's rank) must stay.
+  void set_options(std::size_t group, Options options);
+  /// One numeric field: set(0, "lr", 1e-3). Schedules use "lr", "weight_decay", "gamma".
+  void set(std::size_t group, std::string_view field, double value);
+  void set_lr(double lr);  ///< in every group
+
+  std::size_t parameter_count() const;
+  const Parameter& parameter(std::size_t index) const;
+  std::size_t index_of(std::string_view name) const;  ///< throws Error if unknown
+  std::size_t group_of(std::size_t index) const;
+  /// Points parameter `index` at other memory of the same dtype, shape and stride.
+  void rebind_weight(std::size_t index, void* data);
+
+  /// The parameter's state, in place. Writing to it is allowed between steps.
+  struct StateTensor {
+    StateSpec spec;
+    TensorView view;
+  };
+  std::span<const StateTensor> state(std::size_t index) const;
+  TensorView state(std::size_t index, std::string_view name) const;  ///< throws Error if unknown
+
+  /// One entry per matrix of the parameter (batch-major, then row blocks); empty
+  /// unless OptimizerOptions::diagnostics.
+  std::span<const Diagnostics> diagnostics(std::size_t index) const;
+  std::vector<std::string> warnings() const;
+
+  std::size_t state_bytes() const;
+  std::size_t workspace_bytes() const;  ///< scratch held now; bounded by the largest matrix
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace trasmuon

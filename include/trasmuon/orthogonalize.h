@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trasmuon/tensor.h"
+
+namespace trasmuon {
+
+/// One Newton-Schulz step: X <- aX + (bA + cA^2)X with A = X X^T.
+struct NewtonSchulzTriple {
+  double a, b, c;
+};
+
+/// A named list of triples; step i uses triple min(i, size - 1).
+struct CoefficientSet {
+  std::string_view name;
+  std::span<const NewtonSchulzTriple> triples;
+};
+
+/// The built-in sets: keller, you, polar_express.
+std::span<const CoefficientSet> coefficient_sets();
+
+/// The built-in set of that name; throws Error listing the known names otherwise.
+const CoefficientSet& coefficient_set(std::string_view name);
+
+/// How the iteration is carried out. Both give the same result up to rounding.
+enum class NewtonSchulzForm : std::uint8_t {
+  automatic,  ///< the cheaper one for the shape
+  standard,   ///< on X itself
+  gram,       ///< on the small matrix R = X X^T; wins when the sides differ
+};
+
+struct NewtonSchulzOptions {
+  int steps = 5;                                          ///< 0 returns the normalised input
+  std::string coefficients = "keller";                    ///< a built-in set
+  NewtonSchulzForm form = NewtonSchulzForm::automatic;
+  double eps = 1e-7;                                      ///< X = input / (||input||_F + eps)
+};
+
+/// out <- NS(in / (||in||_F + eps)), for one matrix or each matrix of a 3-D batch.
+/// `in` and `out` have the same shape and may be the same memory; dtypes may differ
+/// (f64 only with f64). Arithmetic is f64 for f64 and f32 otherwise. Singular values
+/// land in the set's band around 1; small ones stay small.
+void orthogonalize(const TensorView& in, const TensorView& out, const NewtonSchulzOptions& options = {});
+
+}  // namespace trasmuon

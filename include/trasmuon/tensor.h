@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "trasmuon/half.h"
+
+namespace trasmuon {
+
+/// Element types. Weights and gradients use the floating ones; i64 occurs in state only.
+enum class DType : std::uint8_t { f64, f32, bf16, f16, i64 };
+
+const char* to_string(DType dtype);
+std::size_t size_of(DType dtype);
+
+template <class T>
+constexpr DType dtype_of() {
+  using U = std::remove_const_t<T>;
+  if constexpr (std::is_same_v<U, double>) return DType::f64;
+  else if constexpr (std::is_same_v<U, float>) return DType::f32;
+  else if constexpr (std::is_same_v<U, bf16>) return DType::bf16;
+  else if constexpr (std::is_same_v<U, f16>) return DType::f16;
+  else {
+    static_assert(std::is_same_v<U, std::int64_t>, "element type must be double, float, bf16, f16 or int64_t");
+    return DType::i64;
+  }
+}
+
+/// Up to five dimensions, held inline.
+class Shape {
+ public:
+  static constexpr std::size_t kMaxRank = 5;
+
+  Shape() = default;
+  Shape(std::initializer_list<std::int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
+  explicit Shape(std::span<const std::int64_t> dims);  ///< throws Error above kMaxRank or on a negative size
+
+  std::size_t rank() const { return rank_; }
+  std::int64_t operator[](std::size_t i) const { return dims_[i]; }
+  std::int64_t elements() const;
+  std::span<const std::int64_t> dims() const { return {dims_.data(), rank_}; }
+  bool operator==(const Shape&) const = default;
+
+ private:
+  std::array<std::int64_t, kMaxRank> dims_{};
+  std::size_t rank_ = 0;
+};
+
+std::string to_string(const Shape& shape);  ///< "[768, 3072]"
+
+/// A borrowed tensor: the memory stays the caller's. Row-major and dense, except
+/// that the rows of a matrix (or of each matrix of a batch) may lie `row_stride`
+/// elements apart. Gradients are read only; weights are read and written.
+struct TensorView {
+  void* data = nullptr;
+  DType dtype = DType::f32;
+  Shape shape;
+  std::int64_t row_stride = 0;  ///< in elements; 0 = packed
+
+  explicit operator bool() const { return data != nullptr; }
+};
+
+/// view(w.data(), {out, in}): the element type comes from the pointer.
+template <class T>
+TensorView view(T* data, Shape shape, std::int64_t row_stride = 0) {
+  return {const_cast<std::remove_const_t<T>*>(data), dtype_of<T>(), shape, row_stride};
+}
+
+/// "No gradient this step": the parameter and its state are left alone.
+inline TensorView no_gradient() { return {}; }
+
+}  // namespace trasmuon

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "trasmuon/checkpoint.h"
+#include "trasmuon/classify.h"
+#include "trasmuon/diagnostics.h"
+#include "trasmuon/error.h"
+#include "trasmuon/orthogonalize.h"
+#include "trasmuon/optimizer.h"
+#include "trasmuon/options.h"
+#include "trasmuon/tensor.h"
+#include "trasmuon/threads.h"
+#include "trasmuon/version.h"

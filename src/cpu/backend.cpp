@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/backend.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "cpu/kernels.h"
+#include "trasmuon/threads.h"
+
+namespace trasmuon::cpu {
+namespace {
+
+template <class T>
+std::size_t scratch_bytes(const Matrix& x, bool lookahead) {
+  return static_cast<std::size_t>(lookahead ? 2 : 1) * Arena::bytes_for<T>(x.m * x.n) +
+         Arena::bytes_for<double>(x.n) + Arena::bytes_for<double>(x.m) + Arena::bytes_for<T>(x.m) +
+         Arena::bytes_for<T>(x.n);
+}
+
+template <class T>
+void lend_scratch(Matrix& x, bool lookahead, Arena& arena) {
+  const MatrixView like_weight{nullptr, x.compute, x.weight.rows, x.weight.cols, x.weight.cols};
+  x.direction = like_weight;
+  x.direction.data = arena.take<T>(x.m * x.n);
+  x.lookahead = {};
+  if (lookahead) {
+    x.lookahead = like_weight;
+    x.lookahead.data = arena.take<T>(x.m * x.n);
+  }
+  x.column_energy = arena.take<double>(x.n);
+  x.row_squares = arena.take<double>(x.m);
+  x.row_factor = arena.take<T>(x.m);
+  x.column_factor = arena.take<T>(x.n);
+}
+
+}  // namespace
+
+RowChunks::RowChunks(std::int64_t rows_, std::int64_t cols) : rows(rows_) {
+  constexpr std::int64_t kElements = 32768, kMostChunks = 64;
+  height = std::max({std::int64_t{1}, kElements / std::max(std::int64_t{1}, cols), (rows + kMostChunks - 1) / kMostChunks});
+  count = (rows + height - 1) / height;
+}
+
+template <class T>
+void squares(const MatrixView& x, bool per_row, double* sums) {
+  const auto& kernel = kernels<T>();
+  const RowChunks chunks(x.rows, x.cols);
+  if (per_row) {
+    for_each_chunk(chunks, [&](std::int64_t first, std::int64_t last, std::int64_t) {
+      for (std::int64_t i = first; i < last; ++i) sums[i] = kernel.sum_squares(x.row<T>(i), x.cols);
+    });
+    return;
+  }
+  std::vector<double> partial(static_cast<std::size_t>(chunks.count * x.cols));
+  for_each_chunk(chunks, [&](std::int64_t first, std::int64_t last, std::int64_t chunk) {
+    for (std::int64_t i = first; i < last; ++i) {
+      kernel.add_squares(x.row<T>(i), partial.data() + chunk * x.cols, x.cols);
+    }
+  });
+  std::copy_n(partial.begin(), x.cols, sums);
+  for (std::int64_t chunk = 1; chunk < chunks.count; ++chunk) {
+    for (std::int64_t j = 0; j < x.cols; ++j) sums[j] += partial[static_cast<std::size_t>(chunk * x.cols + j)];
+  }
+}
+
+template void squares<float>(const MatrixView&, bool, double*);
+template void squares<double>(const MatrixView&, bool, double*);
+
+void CpuBackend::begin(std::span<Matrix> batch, const MuonPipeline& pipeline) {
+  const bool lookahead = pipeline.momentum.nesterov;
+  std::size_t bytes = 0;
+  for (const Matrix& x : batch) {
+    bytes += x.compute == DType::f64 ? scratch_bytes<double>(x, lookahead) : scratch_bytes<float>(x, lookahead);
+  }
+  batch_arena_.reserve(bytes);
+  for (Matrix& x : batch) {
+    if (x.compute == DType::f64) lend_scratch<double>(x, lookahead, batch_arena_);
+    else lend_scratch<float>(x, lookahead, batch_arena_);
+    if (!pipeline.trust_region) x.column_factor = nullptr;
+  }
+}
+
+void CpuBackend::ready_worker_arenas() {
+  worker_arenas_.resize(std::max(worker_arenas_.size(), static_cast<std::size_t>(num_threads())));
+}
+
+std::size_t CpuBackend::workspace_bytes() const {
+  std::size_t bytes = batch_arena_.capacity();
+  for (const Arena& arena : worker_arenas_) bytes += arena.capacity();
+  return bytes;
+}
+
+}  // namespace trasmuon::cpu
+
+namespace trasmuon {
+
+std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<cpu::CpuBackend>(); }
+
+}  // namespace trasmuon

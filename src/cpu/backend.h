@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "cpu/arena.h"
+#include "cpu/thread_pool.h"
+#include "stages/backend.h"
+
+namespace trasmuon::cpu {
+
+/// One source file per stage. A batch is either one large matrix, whose stages use all
+/// threads, or many small ones, each done by one thread.
+class CpuBackend final : public Backend {
+ public:
+  void begin(std::span<Matrix> batch, const MuonPipeline& pipeline) override;
+  void admit(std::span<Matrix> batch, bool skip_nonfinite) override;
+  void momentum(std::span<Matrix> batch, const MomentumStage& stage) override;
+  void orthogonalize(std::span<Matrix> batch, const OrthogonalizeStage& stage) override;
+  void keep_momentum(std::span<Matrix> batch) override;
+  void row_scale(std::span<Matrix> batch, const RowScaleStage& stage) override;
+  void keep_rows(std::span<Matrix> batch, bool norm_needed) override;
+  void calibrate(std::span<Matrix> batch, const CalibrateStage& stage, double lr) override;
+  void trust_region(std::span<Matrix> batch, const TrustRegionStage& stage) override;
+  void apply(std::span<Matrix> batch, double decay) override;
+  void adamw(std::span<Matrix> batch, const AdamWOptions& options) override;
+  void dion(std::span<Matrix> batch, const DionOptions& options) override;
+  void orthogonalize(const MatrixView& in, const MatrixView& out, const OrthogonalizeStage& stage) override;
+  std::size_t workspace_bytes() const override;
+
+ private:
+  Arena& worker_arena(int worker) { return worker_arenas_[static_cast<std::size_t>(worker)]; }
+  void ready_worker_arenas();
+
+  Arena batch_arena_;                 ///< what lives through a batch: O, energies, factors
+  std::vector<Arena> worker_arenas_;  ///< what lives through one matrix of one stage
+};
+
+/// body.template operator()<T>(matrix, worker) for every active matrix, T its compute type.
+template <class Body>
+void for_each_active(std::span<Matrix> batch, Body&& body) {
+  parallel_for(static_cast<std::int64_t>(batch.size()), [&](std::int64_t index, int worker) {
+    Matrix& x = batch[static_cast<std::size_t>(index)];
+    if (!x.active) return;
+    if (x.compute == DType::f64) body.template operator()<double>(x, worker);
+    else body.template operator()<float>(x, worker);
+  });
+}
+
+/// Rows per task of an elementwise pass. Depends on the shape alone, so that sums of
+/// per-task results do not depend on the number of threads.
+struct RowChunks {
+  std::int64_t rows, height, count;
+  RowChunks(std::int64_t rows, std::int64_t cols);
+};
+
+/// Calls body(first_row, last_row, chunk) for every chunk.
+template <class Body>
+void for_each_chunk(const RowChunks& chunks, Body&& body) {
+  parallel_for(chunks.count, [&](std::int64_t chunk, int) {
+    const std::int64_t first = chunk * chunks.height;
+    const std::int64_t last = first + chunks.height < chunks.rows ? first + chunks.height : chunks.rows;
+    body(first, last, chunk);
+  });
+}
+
+/// sums[j] <- sum over rows of x_ij^2 (along_rows false) or sums[i] <- sum over columns.
+template <class T>
+void squares(const MatrixView& x, bool per_row, double* sums);
+
+}  // namespace trasmuon::cpu

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
+#include <string_view>
+
+#include "cpu/kernels.h"
+
+namespace trasmuon::cpu {
+
+namespace baseline {
+extern const KernelTable table;
+}
+#if defined(TRASMUON_X86)
+namespace avx2 {
+extern const KernelTable table;
+}
+namespace avx512 {
+extern const KernelTable table;
+}
+#endif
+
+namespace {
+
+const KernelTable& best_table() {
+#if defined(TRASMUON_X86)
+  const char* wish = std::getenv("TRASMUON_ISA");
+  const std::string_view limit = wish == nullptr ? "" : wish;
+  __builtin_cpu_init();
+  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                        __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
+  const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                          __builtin_cpu_supports("avx512cd");
+  if (has_avx512 && limit != "avx2" && limit != "baseline") return avx512::table;
+  if (has_avx2 && limit != "baseline") return avx2::table;
+#endif
+  return baseline::table;
+}
+
+}  // namespace
+
+const KernelTable& kernel_table() {
+  static const KernelTable& table = best_table();
+  return table;
+}
+
+}  // namespace trasmuon::cpu

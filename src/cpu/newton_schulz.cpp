@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/newton_schulz.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cpu/gemm.h"
+
+namespace trasmuon::cpu {
+namespace {
+
+// In f32 the small eigenvalues of R = X X^T drown in its rounding (they are squares);
+// recomputing R after two steps, when X has grown them tenfold, restores them.
+constexpr std::size_t kRestartAfter = 2;
+
+bool restarts(std::size_t steps, bool double_precision) { return !double_precision && steps > kRestartAfter; }
+
+/// The iteration on one matrix, seen with its short side as rows: X is s x l.
+template <class T>
+class Iteration {
+ public:
+  Iteration(std::int64_t rows, std::int64_t cols, bool gram, bool second, Arena& arena)
+      : tall_(rows > cols), rows_(rows), cols_(cols), s_(std::min(rows, cols)), l_(std::max(rows, cols)) {
+    const std::int64_t squares = gram ? 4 : 2;
+    const std::int64_t scratch = multiply_scratch<T>(std::max(rows, s_), std::max(cols, s_));
+    arena.reserve(squares * Arena::bytes_for<T>(s_ * s_) + Arena::bytes_for<T>(scratch) +
+                  (second ? Arena::bytes_for<T>(rows * cols) : 0));
+    r_ = arena.take<T>(s_ * s_);
+    p_ = arena.take<T>(s_ * s_);
+    if (gram) {
+      q_ = arena.take<T>(s_ * s_);
+      t_ = arena.take<T>(s_ * s_);
+    }
+    scratch_ = arena.take<T>(scratch);
+    if (second) second_ = arena.take<T>(rows * cols);
+  }
+
+  void standard(Operand<T> x, std::span<const NewtonSchulzTriple> triples, T* out) {
+    for (std::size_t step = 0; step < triples.size(); ++step) {
+      T* next = (triples.size() - step) % 2 == 1 ? out : second_;
+      gram_of(x);
+      polynomial(triples[step]);
+      times(p_, x, next);
+      x = packed(next);
+    }
+  }
+
+  // Q_k = P_1 ... P_k and R_k = X_k X_k^T are polynomials in R_0: all symmetric, all commuting.
+  void gram(Operand<T> x, std::span<const NewtonSchulzTriple> triples, bool restart, T* out) {
+    gram_of(x);
+    bool fresh = true;  // Q = I
+    for (std::size_t step = 0; step < triples.size(); ++step) {
+      const bool last = step + 1 == triples.size();
+      const bool restart_here = restart && step + 1 == kRestartAfter;
+      polynomial(triples[step]);
+      if (!last && !restart_here) {
+        symmetric_product(r_, p_, t_);
+        symmetric_product(p_, t_, r_);
+      }
+      if (fresh) {
+        std::swap(q_, p_);
+      } else {
+        symmetric_product(q_, p_, t_);
+        std::swap(q_, t_);
+      }
+      fresh = false;
+      if (last) {
+        times(q_, x, out);
+      } else if (restart_here) {
+        times(q_, x, second_);
+        x = packed(second_);
+        gram_of(x);
+        fresh = true;
+      }
+    }
+  }
+
+ private:
+  Operand<T> packed(const T* data) const { return {data, cols_, 1}; }
+  static Operand<T> square(const T* data, std::int64_t s) { return {data, s, 1}; }
+
+  /// R <- X X^T
+  void gram_of(const Operand<T>& x) {
+    const Operand<T> wide = tall_ ? x.transpose() : x;
+    multiply<T>({.m = s_, .n = s_, .k = l_, .a = wide, .b = wide.transpose(), .c = r_, .ldc = s_, .symmetric = true},
+                scratch_);
+  }
+
+  /// P <- a I + b R + c R^2
+  void polynomial(const NewtonSchulzTriple& t) {
+    multiply<T>({.m = s_, .n = s_, .k = s_, .a = square(r_, s_).transpose(), .b = square(r_, s_), .c = p_, .ldc = s_,
+                 .alpha = static_cast<T>(t.c), .d = r_, .ldd = s_, .beta = static_cast<T>(t.b),
+                 .diagonal = static_cast<T>(t.a), .symmetric = true},
+                scratch_);
+  }
+
+  void symmetric_product(const T* a, const T* b, T* c) {
+    multiply<T>({.m = s_, .n = s_, .k = s_, .a = square(a, s_).transpose(), .b = square(b, s_), .c = c, .ldc = s_,
+                 .symmetric = true},
+                scratch_);
+  }
+
+  /// out <- P X, in the storage's orientation
+  void times(const T* p, const Operand<T>& x, T* out) {
+    const Operand<T> left = tall_ ? x : square(p, s_).transpose();
+    const Operand<T> right = tall_ ? square(p, s_) : x;
+    multiply<T>({.m = rows_, .n = cols_, .k = s_, .a = left, .b = right, .c = out, .ldc = cols_}, scratch_);
+  }
+
+  bool tall_;
+  std::int64_t rows_, cols_, s_, l_;
+  T* r_ = nullptr;
+  T* p_ = nullptr;
+  T* q_ = nullptr;
+  T* t_ = nullptr;
+  T* scratch_ = nullptr;
+  T* second_ = nullptr;
+};
+
+}  // namespace
+
+NewtonSchulzForm choose_form(std::int64_t rows, std::int64_t cols, std::size_t steps, bool double_precision) {
+  // Multiplications in units of s^3, symmetric products counted half (docs/performance.md).
+  const double aspect = static_cast<double>(std::max(rows, cols)) / static_cast<double>(std::min(rows, cols));
+  const double t = static_cast<double>(steps);
+  const double standard = t * (3 * aspect + 1);
+  const double gram = restarts(steps, double_precision) ? 6 * aspect + 4 * t - 6 : 3 * aspect + 4 * t - 3;
+  return gram < standard ? NewtonSchulzForm::gram : NewtonSchulzForm::standard;
+}
+
+template <class T>
+void newton_schulz(const T* in, std::int64_t rows, std::int64_t cols, std::int64_t row_stride, double scale,
+                   std::span<const NewtonSchulzTriple> triples, NewtonSchulzForm form, T* out, Arena& arena) {
+  constexpr bool double_precision = sizeof(T) == sizeof(double);
+  if (triples.empty()) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = 0; j < cols; ++j) {
+        out[i * cols + j] = static_cast<T>(static_cast<double>(in[i * row_stride + j]) * scale);
+      }
+    }
+    return;
+  }
+  if (form == NewtonSchulzForm::automatic) form = choose_form(rows, cols, triples.size(), double_precision);
+  const bool gram = form == NewtonSchulzForm::gram;
+  const bool restart = gram && restarts(triples.size(), double_precision);
+  Iteration<T> iteration(rows, cols, gram, restart || (!gram && triples.size() > 1), arena);
+  const Operand<T> x{in, row_stride, 1, scale};
+  if (gram) iteration.gram(x, triples, restart, out);
+  else iteration.standard(x, triples, out);
+}
+
+template void newton_schulz<float>(const float*, std::int64_t, std::int64_t, std::int64_t, double,
+                                   std::span<const NewtonSchulzTriple>, NewtonSchulzForm, float*, Arena&);
+template void newton_schulz<double>(const double*, std::int64_t, std::int64_t, std::int64_t, double,
+                                    std::span<const NewtonSchulzTriple>, NewtonSchulzForm, double*, Arena&);
+
+}  // namespace trasmuon::cpu

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "cpu/backend.h"
+#include "cpu/kernels.h"
+#include "cpu/newton_schulz.h"
+
+namespace trasmuon::cpu {
+
+namespace {
+
+template <class T>
+void orthogonalize_matrix(const MatrixView& in, double norm, const OrthogonalizeStage& stage, T* out, Arena& arena) {
+  const double size = std::sqrt(static_cast<double>(in.elements()));
+  const double denominator = norm * (1 + stage.eps_relative / size) + stage.eps_absolute;
+  if (!(denominator > 0)) {  // M = 0 and no eps: the direction is zero
+    std::fill_n(out, in.elements(), T(0));
+    return;
+  }
+  newton_schulz<T>(in.row<T>(0), in.rows, in.cols, in.row_stride, 1 / denominator, stage.triples, stage.form, out,
+                   arena);
+}
+
+template <class T>
+void orthogonalize_copy(const MatrixView& in, const MatrixView& out, const OrthogonalizeStage& stage, Arena& arena) {
+  const auto& kernel = kernels<T>();
+  std::vector<T> input(static_cast<std::size_t>(in.elements())), output(input.size());
+  double squares = 0;
+  for (std::int64_t i = 0; i < in.rows; ++i) {
+    T* row = input.data() + i * in.cols;
+    kernel.load[static_cast<int>(in.dtype)](in.row_bytes(i), row, in.cols);
+    squares += kernel.sum_squares(row, in.cols);
+  }
+  const MatrixView packed{input.data(), dtype_of<T>(), in.rows, in.cols, in.cols};
+  orthogonalize_matrix<T>(packed, std::sqrt(squares), stage, output.data(), arena);
+  for (std::int64_t i = 0; i < out.rows; ++i) {
+    kernel.store[static_cast<int>(out.dtype)](output.data() + i * out.cols, out.row_bytes(i), out.cols);
+  }
+}
+
+}  // namespace
+
+void CpuBackend::orthogonalize(std::span<Matrix> batch, const OrthogonalizeStage& stage) {
+  ready_worker_arenas();
+  for_each_active(batch, [&]<class T>(Matrix& x, int worker) {
+    const MatrixView& in = x.lookahead.data != nullptr ? x.lookahead : x.momentum;
+    orthogonalize_matrix<T>(in, x.input_norm, stage, x.direction.row<T>(0), worker_arena(worker));
+  });
+}
+
+void CpuBackend::orthogonalize(const MatrixView& in, const MatrixView& out, const OrthogonalizeStage& stage) {
+  ready_worker_arenas();
+  if (in.dtype == DType::f64) orthogonalize_copy<double>(in, out, stage, worker_arena(0));
+  else orthogonalize_copy<float>(in, out, stage, worker_arena(0));
+}
+
+void CpuBackend::keep_momentum(std::span<Matrix> batch) {
+  for_each_active(batch, [&]<class T>(Matrix& x, int) {
+    const MatrixView& in = x.lookahead.data != nullptr ? x.lookahead : x.momentum;
+    for (std::int64_t i = 0; i < in.rows; ++i) std::copy_n(in.row<T>(i), in.cols, x.direction.row<T>(i));
+  });
+}
+
+}  // namespace trasmuon::cpu

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "cpu/backend.h"
+
+namespace trasmuon::cpu {
+namespace {
+
+/// Median of the energies; the mean of the two middle ones when n is even.
+double median(std::vector<double>& values) {
+  const std::size_t middle = values.size() / 2;
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(middle), values.end());
+  const double upper = values[middle];
+  if (values.size() % 2 == 1) return upper;
+  const double lower = *std::max_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(middle));
+  return lower + (upper - lower) / 2;
+}
+
+/// Linearly interpolated 95 % quantile.
+double quantile95(std::vector<double>& values) {
+  std::sort(values.begin(), values.end());
+  const double position = 0.95 * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (position - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+/// r_j and c^inst_j of one column, given the reference it is measured against.
+struct Gate {
+  const TrustRegionStage& stage;
+  double reference;  ///< E_ref, bias-corrected when guarded
+  bool dead;         ///< guard (e): no energy to compare with
+
+  double ratio(double energy) const {
+    if (!stage.guarded) return energy / (reference + stage.eps);
+    return dead ? energy / (reference + stage.eps_energy) : energy / reference;
+  }
+  double damping(double energy) const {
+    if (dead) return 1;
+    const double r = ratio(energy);
+    if (!(r > stage.trigger)) return 1;
+    const double eps = stage.guarded ? stage.eps_energy : stage.eps;
+    const double raw = stage.clip == Clip::soft ? 1 / (1 + stage.alpha * std::log1p(r))
+                                                : std::sqrt(stage.trigger * reference / (energy + eps));
+    return std::clamp(raw, stage.c_min, 1.0);
+  }
+};
+
+void report(const Matrix& x, const Gate& gate) {
+  std::vector<double> ratios(static_cast<std::size_t>(x.n));
+  for (std::int64_t j = 0; j < x.n; ++j) ratios[static_cast<std::size_t>(j)] = gate.ratio(x.column_energy[j]);
+  x.diagnostics->r_max = *std::max_element(ratios.begin(), ratios.end());
+  x.diagnostics->r_q95 = quantile95(ratios);
+}
+
+template <class T>
+void damp(Matrix& x, const TrustRegionStage& stage) {
+  const std::int64_t t = *x.step;
+  std::vector<double> energies(x.column_energy, x.column_energy + x.n);
+  *x.e_ref = stage.beta_energy * *x.e_ref + (1 - stage.beta_energy) * median(energies);
+  const double bias = 1 - std::pow(stage.beta_energy, static_cast<double>(t));  // guard (b)
+  const double reference = stage.guarded ? *x.e_ref / bias : *x.e_ref;
+  const Gate gate{stage, reference, stage.guarded && !(reference > stage.eps_energy)};
+
+  const double weight = stage.gamma * stage.gamma;
+  *x.gamma_sum += weight;
+  const bool damped = stage.clip != Clip::none && std::min(x.m, x.n) >= stage.min_damped_dim && t > stage.warmup;
+  const bool gate_step = damped && t % stage.period == 0;
+  T* c_ema = static_cast<T*>(x.c_ema);
+  T* c_last = static_cast<T*>(x.c_last);
+  T* c = static_cast<T*>(x.column_factor);
+  for (std::int64_t j = 0; j < x.n; ++j) {
+    x.c_sum[j] += weight * static_cast<double>(c_last[j]);
+    // Guard (d): no eps beside a sum of squared learning rates, and c stays in its range.
+    const double c_avg = !stage.guarded       ? x.c_sum[j] / (*x.gamma_sum + stage.eps)
+                         : *x.gamma_sum > 0.0 ? x.c_sum[j] / *x.gamma_sum
+                                              : 1.0;
+    if (gate_step) {
+      const double inst = gate.damping(x.column_energy[j]);
+      c_ema[j] = static_cast<T>(stage.beta_clip * static_cast<double>(c_ema[j]) + (1 - stage.beta_clip) * inst);
+    }
+    double value = damped ? (1 - stage.rho) * static_cast<double>(c_ema[j]) + stage.rho * c_avg : 1.0;
+    if (stage.guarded) value = std::clamp(value, stage.c_min, 1.0);
+    c[j] = c_last[j] = static_cast<T>(value);
+  }
+  if (x.diagnostics != nullptr) report(x, gate);
+}
+
+}  // namespace
+
+void CpuBackend::trust_region(std::span<Matrix> batch, const TrustRegionStage& stage) {
+  for_each_active(batch, [&]<class T>(Matrix& x, int) { damp<T>(x, stage); });
+}
+
+}  // namespace trasmuon::cpu

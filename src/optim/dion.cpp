@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "optim/rule.h"
+
+namespace trasmuon {
+
+std::int64_t dion_rank(const DionOptions& options, std::int64_t m, std::int64_t n) {
+  const double rank = std::ceil(options.rank_fraction * static_cast<double>(std::min(m, n)));
+  return std::clamp(static_cast<std::int64_t>(rank), std::int64_t{1}, std::min(m, n));
+}
+
+namespace {
+
+/// SplitMix64 (Steele, Lea, Flood 2014): the same numbers on every platform.
+class Gaussian {
+ public:
+  explicit Gaussian(std::uint64_t seed) : state_(seed) {}
+  double operator()() {
+    // Box-Muller, one of the pair.
+    const double u = uniform(), v = uniform();
+    return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
+  }
+
+ private:
+  double uniform() {  // in (0, 1]
+    std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (static_cast<double>((z ^ (z >> 31)) >> 11) + 1) * 0x1p-53;
+  }
+  std::uint64_t state_;
+};
+
+}  // namespace
+
+void initialise_dion_basis(const DionOptions& options, std::size_t index, const TensorView& basis) {
+  Gaussian gaussian(static_cast<std::uint64_t>(options.seed) * 0x9e3779b97f4a7c15u + index);
+  for (std::int64_t i = 0; i < basis.shape.elements(); ++i) {
+    if (basis.dtype == DType::f64) static_cast<double*>(basis.data)[i] = gaussian();
+    else static_cast<float*>(basis.data)[i] = static_cast<float>(gaussian());
+  }
+}
+
+}  // namespace trasmuon

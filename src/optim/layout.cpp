@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optim/layout.h"
+
+#include <numeric>
+#include <string>
+
+#include "trasmuon/error.h"
+
+namespace trasmuon {
+namespace {
+
+[[noreturn]] void refuse(const Parameter& p, const std::string& what) {
+  throw Error("parameter '" + p.name + "': " + what);
+}
+
+ParameterLayout common_layout(const Parameter& p) {
+  if (p.weight.data == nullptr) refuse(p, "weight has no data");
+  if (p.weight.dtype == DType::i64) refuse(p, "weight dtype must be f64, f32, bf16 or f16, got i64");
+  if (p.weight.shape.rank() == 0) refuse(p, "weight shape must have at least one dimension, got []");
+  if (p.weight.shape.elements() == 0) refuse(p, "weight must not be empty, got shape " + to_string(p.weight.shape));
+  ParameterLayout layout;
+  layout.compute = p.weight.dtype == DType::f64 ? DType::f64 : DType::f32;
+  return layout;
+}
+
+void check_row_stride(const Parameter& p, std::int64_t cols) {
+  if (p.weight.row_stride != 0 && p.weight.row_stride < cols) {
+    refuse(p, "row_stride must be 0 or >= " + std::to_string(cols) + " (the row length), got " +
+                  std::to_string(p.weight.row_stride));
+  }
+}
+
+std::int64_t product_from(const Shape& shape, std::size_t first) {
+  std::int64_t product = 1;
+  for (std::size_t i = first; i < shape.rank(); ++i) product *= shape[i];
+  return product;
+}
+
+}  // namespace
+
+ParameterLayout layout_for_matrix_rule(const Parameter& p) {
+  ParameterLayout layout = common_layout(p);
+  const Shape& shape = p.weight.shape;
+  if (shape.rank() < 2) {
+    refuse(p, "a matrix rule needs at least two dimensions, got shape " + to_string(shape) + "; use adamw");
+  }
+  const bool as_batch = p.layout == Layout::batch || (p.layout == Layout::automatic && shape.rank() == 3);
+  if (p.layout == Layout::batch && shape.rank() != 3) {
+    refuse(p, "layout batch needs three dimensions, got shape " + to_string(shape));
+  }
+  layout.batch = as_batch ? shape[0] : 1;
+  const std::size_t first = as_batch ? 1 : 0;
+  const std::int64_t rows = shape[first], cols = product_from(shape, first + 1);
+  check_row_stride(p, cols);
+  layout.transposed = p.transposed;
+  layout.m = p.transposed ? cols : rows;
+  layout.n = p.transposed ? rows : cols;
+  layout.blocks = p.row_blocks.empty() ? std::vector{layout.m} : p.row_blocks;
+  for (std::int64_t size : layout.blocks) {
+    if (size <= 0) refuse(p, "row_blocks must be > 0, got " + std::to_string(size));
+  }
+  const std::int64_t sum = std::accumulate(layout.blocks.begin(), layout.blocks.end(), std::int64_t{0});
+  if (sum != layout.m) {
+    refuse(p, "row_blocks must sum to the " + std::to_string(layout.m) + " output rows, got " + std::to_string(sum));
+  }
+  return layout;
+}
+
+ParameterLayout layout_for_adamw(const Parameter& p) {
+  ParameterLayout layout = common_layout(p);
+  const Shape& shape = p.weight.shape;
+  if (!p.row_blocks.empty()) refuse(p, "row_blocks have no meaning under adamw");
+  // Elementwise: rows are only what row_stride separates.
+  const bool as_batch = shape.rank() == 3 && p.layout != Layout::flatten;
+  layout.m = shape.rank() == 1 ? 1 : as_batch ? shape[0] * shape[1] : shape[0];
+  layout.n = shape.elements() / layout.m;
+  check_row_stride(p, layout.n);
+  layout.blocks = {layout.m};
+  return layout;
+}
+
+MatrixView slice(const ParameterLayout& layout, const TensorView& tensor, std::int64_t entry, std::size_t block) {
+  const std::int64_t stride = tensor.row_stride != 0 ? tensor.row_stride : layout.stored_cols();
+  const std::int64_t before =
+      std::accumulate(layout.blocks.begin(), layout.blocks.begin() + static_cast<std::ptrdiff_t>(block), std::int64_t{0});
+  const std::int64_t size = layout.blocks[block];
+  const std::int64_t offset = entry * layout.stored_rows() * stride + (layout.transposed ? before : before * stride);
+  return {.data = static_cast<char*>(tensor.data) + offset * static_cast<std::int64_t>(size_of(tensor.dtype)),
+          .dtype = tensor.dtype,
+          .rows = layout.transposed ? layout.n : size,
+          .cols = layout.transposed ? size : layout.n,
+          .row_stride = stride};
+}
+
+}  // namespace trasmuon

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "stages/matrix.h"
+#include "trasmuon/optimizer.h"
+
+namespace trasmuon {
+
+/// How a parameter's memory splits into the matrices that are stepped one by one.
+struct ParameterLayout {
+  std::int64_t batch = 1;
+  std::int64_t m = 0;  ///< rows (out) of one matrix of the batch, all blocks together
+  std::int64_t n = 0;  ///< columns (in)
+  bool transposed = false;
+  std::vector<std::int64_t> blocks;  ///< sizes along m; one entry when not split
+  DType compute = DType::f32;
+
+  std::int64_t stored_rows() const { return transposed ? n : m; }
+  std::int64_t stored_cols() const { return transposed ? m : n; }
+  std::int64_t matrices() const { return batch * static_cast<std::int64_t>(blocks.size()); }
+};
+
+/// Reads a parameter for a matrix rule, or for AdamW (any shape, never split). Throws
+/// Error naming the parameter on anything that cannot be read that way.
+ParameterLayout layout_for_matrix_rule(const Parameter& parameter);
+ParameterLayout layout_for_adamw(const Parameter& parameter);
+
+/// The matrix of batch entry `entry` and row block `block` inside a tensor stored like
+/// the parameter's weight.
+MatrixView slice(const ParameterLayout& layout, const TensorView& tensor, std::int64_t entry, std::size_t block);
+
+}  // namespace trasmuon

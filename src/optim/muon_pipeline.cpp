@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "optim/rule.h"
+
+namespace trasmuon {
+
+std::vector<NewtonSchulzTriple> triples_of(std::string_view coefficients, int steps) {
+  const auto known = coefficient_set(coefficients).triples;
+  std::vector<NewtonSchulzTriple> triples;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(steps); ++i) {
+    triples.push_back(known[std::min(i, known.size() - 1)]);
+  }
+  return triples;
+}
+
+// Algorithm 1 of the paper. Equation labels are the paper's; NorMuon and Muon leave
+// stages out or exchange their constants.
+void step(const MuonPipeline& p, Backend& backend, std::span<Matrix> batch) {
+  backend.begin(batch, p);
+  backend.admit(batch, p.skip_nonfinite);
+
+  // M <- b1 M + (1 - b1) G                                  eq:momentum_main
+  // E_j = sum_i M_ij^2, in the same pass                    eq:col_energy
+  backend.momentum(batch, p.momentum);
+
+  // O = NS(M~; T)                                           eq:prenorm_main, eq:ns_main
+  if (p.orthogonalize) backend.orthogonalize(batch, *p.orthogonalize);
+  else backend.keep_momentum(batch);
+
+  // v <- b2 v + (1 - b2) mean_j O^2,  O_base = O / sqrt(v)  eq:rowscale_main
+  if (p.row_scale) backend.row_scale(batch, *p.row_scale);
+  else backend.keep_rows(batch, p.calibrate.kind == CalibrateStage::Kind::rms);
+
+  // eta^ = eta sqrt(mn) / ||O_base||_F                      eq:tr_cal_main
+  backend.calibrate(batch, p.calibrate, p.lr);
+
+  // E_ref, r_j, c_ema, c_avg, c                             eq:eref_main, eq:clip_main, eq:ema_main, eq:sf_main
+  if (p.trust_region) backend.trust_region(batch, *p.trust_region);
+
+  // W <- (1 - eta lambda) W - eta^ O_base diag(c)           eq:trasmuon_update_main
+  backend.apply(batch, 1 - p.lr * p.weight_decay);
+}
+
+}  // namespace trasmuon

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trasmuon/optimizer.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "optim/rule.h"
+#include "stages/plan.h"
+#include "trasmuon/error.h"
+
+namespace trasmuon {
+namespace {
+
+struct AlignedDelete {
+  void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t{64}); }
+};
+using Memory = std::unique_ptr<std::byte, AlignedDelete>;
+
+/// One parameter with everything derived from it.
+struct Entry {
+  Parameter parameter;
+  ParameterLayout layout;
+  std::vector<Optimizer::StateTensor> state;
+  std::vector<Memory> owned;
+  std::vector<Diagnostics> diagnostics;
+  std::size_t group = 0;
+  std::size_t first_matrix = 0;  ///< in the group's list
+};
+
+struct GroupPlan {
+  Options options;
+  std::vector<Matrix> matrices;
+  std::vector<Batch> batches;
+};
+
+bool keeps_master(const Entry& entry) {
+  return std::any_of(entry.state.begin(), entry.state.end(), [](const auto& t) { return t.spec.name == "master"; });
+}
+
+/// bf16 and f16 to f32, row by row; only for building masters.
+void widen(const TensorView& from, std::int64_t rows, std::int64_t cols, float* to) {
+  const std::int64_t stride = from.row_stride != 0 ? from.row_stride : cols;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < cols; ++j) {
+      const std::uint16_t bits = static_cast<const std::uint16_t*>(from.data)[i * stride + j];
+      *to++ = from.dtype == DType::bf16 ? to_float(bf16{bits}) : to_float(f16{bits});
+    }
+  }
+}
+
+}  // namespace
+
+struct Optimizer::Impl {
+  OptimizerOptions settings;
+  std::vector<GroupPlan> groups;
+  std::vector<Entry> entries;
+  std::unique_ptr<Backend> backend = make_cpu_backend();
+
+  void add_parameter(std::size_t group, Parameter parameter);
+  void build_state(Entry& entry, std::size_t index);
+  void build_matrices(Entry& entry);
+  void bind_weight(Entry& entry);
+  void check_gradient(const Entry& entry, const TensorView& gradient) const;
+  Entry& at(std::size_t index);
+};
+
+Entry& Optimizer::Impl::at(std::size_t index) {
+  if (index >= entries.size()) {
+    throw Error("parameter index must be < " + std::to_string(entries.size()) + ", got " + std::to_string(index));
+  }
+  return entries[index];
+}
+
+void Optimizer::Impl::add_parameter(std::size_t group, Parameter parameter) {
+  const bool elementwise = std::holds_alternative<AdamWOptions>(groups[group].options);
+  Entry entry;
+  entry.layout = elementwise ? layout_for_adamw(parameter) : layout_for_matrix_rule(parameter);
+  entry.parameter = std::move(parameter);
+  entry.group = group;
+  build_state(entry, entries.size());
+  build_matrices(entry);
+  entries.push_back(std::move(entry));
+}
+
+void Optimizer::Impl::build_state(Entry& entry, std::size_t index) {
+  const TensorView& weight = entry.parameter.weight;
+  std::vector<StateSpec> specs = state_specs(groups[entry.group].options, entry.layout, weight.shape);
+  const bool small = weight.dtype == DType::bf16 || weight.dtype == DType::f16;
+  if (settings.master_weights && small) specs.push_back({"master", DType::f32, weight.shape});
+  for (StateSpec& spec : specs) {
+    const std::size_t bytes = static_cast<std::size_t>(spec.shape.elements()) * size_of(spec.dtype);
+    void* data = nullptr;
+    if (settings.state) {
+      data = settings.state(index, spec);
+      if (data == nullptr) throw Error("parameter '" + entry.parameter.name + "': no memory lent for state '" + spec.name + "'");
+    } else {
+      entry.owned.emplace_back(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{64})));
+      data = entry.owned.back().get();
+    }
+    std::memset(data, 0, bytes);
+    const TensorView view{data, spec.dtype, spec.shape, 0};
+    entry.state.push_back({std::move(spec), view});
+  }
+  initialise_state(groups[entry.group].options, entry.layout, index, State(entry.state));
+  if (keeps_master(entry)) {
+    const ParameterLayout& layout = entry.layout;
+    widen(weight, layout.batch * layout.stored_rows(), layout.stored_cols(),
+          static_cast<float*>(State(entry.state)["master"].data));
+  }
+}
+
+void Optimizer::Impl::build_matrices(Entry& entry) {
+  GroupPlan& group = groups[entry.group];
+  entry.first_matrix = group.matrices.size();
+  for (std::int64_t item = 0; item < entry.layout.batch; ++item) {
+    for (std::size_t block = 0; block < entry.layout.blocks.size(); ++block) {
+      Matrix x;
+      x.m = entry.layout.blocks[block];
+      x.n = entry.layout.n;
+      x.transposed = entry.layout.transposed;
+      x.compute = entry.layout.compute;
+      bind_state(group.options, entry.layout, State(entry.state), item, block, x);
+      group.matrices.push_back(x);
+    }
+  }
+  bind_weight(entry);
+  if (settings.diagnostics) entry.diagnostics.resize(static_cast<std::size_t>(entry.layout.matrices()));
+}
+
+void Optimizer::Impl::bind_weight(Entry& entry) {
+  const bool master = keeps_master(entry);
+  Matrix* x = groups[entry.group].matrices.data() + entry.first_matrix;
+  for (std::int64_t item = 0; item < entry.layout.batch; ++item) {
+    for (std::size_t block = 0; block < entry.layout.blocks.size(); ++block, ++x) {
+      x->weight = slice(entry.layout, entry.parameter.weight, item, block);
+      if (!master) continue;
+      x->rounded = x->weight;
+      x->weight = slice(entry.layout, State(entry.state)["master"], item, block);
+    }
+  }
+}
+
+void Optimizer::Impl::check_gradient(const Entry& entry, const TensorView& gradient) const {
+  const std::string who = "gradient of '" + entry.parameter.name + "': ";
+  const TensorView& weight = entry.parameter.weight;
+  if (!(gradient.shape == weight.shape)) {
+    throw Error(who + "shape must be " + to_string(weight.shape) + ", got " + to_string(gradient.shape));
+  }
+  if (gradient.dtype == DType::i64) throw Error(who + "dtype must be f64, f32, bf16 or f16, got i64");
+  if ((gradient.dtype == DType::f64) != (weight.dtype == DType::f64)) {
+    throw Error(who + "dtype must be " + (weight.dtype == DType::f64 ? "f64, as the weight's" : "f32, bf16 or f16") +
+                ", got " + to_string(gradient.dtype));
+  }
+  if (gradient.row_stride != 0 && gradient.row_stride < entry.layout.stored_cols()) {
+    throw Error(who + "row_stride must be 0 or >= " + std::to_string(entry.layout.stored_cols()) + ", got " +
+                std::to_string(gradient.row_stride));
+  }
+}
+
+Optimizer::Optimizer(std::vector<Group> groups, OptimizerOptions options) : impl_(std::make_unique<Impl>()) {
+  impl_->settings = std::move(options);
+  if (groups.empty()) throw Error("optimizer: groups must not be empty");
+  std::set<std::string> names;
+  std::set<const void*> memory;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    validate(groups[g].options);
+    if (groups[g].parameters.empty()) {
+      throw Error("group " + std::to_string(g) + " (" + rule_name(groups[g].options) + "): has no parameters");
+    }
+    for (const Parameter& p : groups[g].parameters) {
+      if (p.name.empty()) throw Error("group " + std::to_string(g) + ": a parameter has no name");
+      if (!names.insert(p.name).second) throw Error("parameter '" + p.name + "': listed twice");
+      if (p.weight.data != nullptr && !memory.insert(p.weight.data).second) {
+        throw Error("parameter '" + p.name + "': its memory is listed twice");
+      }
+    }
+  }
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    impl_->groups.push_back({std::move(groups[g].options), {}, {}});
+    for (Parameter& p : groups[g].parameters) impl_->add_parameter(g, std::move(p));
+  }
+  for (GroupPlan& group : impl_->groups) group.batches = plan_batches(group.matrices);
+}
+
+Optimizer::Optimizer(Optimizer&&) noexcept = default;
+Optimizer& Optimizer::operator=(Optimizer&&) noexcept = default;
+Optimizer::~Optimizer() = default;
+
+void Optimizer::step(std::span<const TensorView> gradients) {
+  if (gradients.size() != impl_->entries.size()) {
+    throw Error("step: needs one gradient per parameter, " + std::to_string(impl_->entries.size()) + ", got " +
+                std::to_string(gradients.size()));
+  }
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    if (gradients[i]) impl_->check_gradient(impl_->entries[i], gradients[i]);
+  }
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    Entry& entry = impl_->entries[i];
+    Matrix* x = impl_->groups[entry.group].matrices.data() + entry.first_matrix;
+    std::size_t index = 0;
+    for (std::int64_t item = 0; item < entry.layout.batch; ++item) {
+      for (std::size_t block = 0; block < entry.layout.blocks.size(); ++block, ++x, ++index) {
+        x->gradient = gradients[i] ? slice(entry.layout, gradients[i], item, block) : MatrixView{};
+        if (entry.diagnostics.empty()) continue;
+        x->diagnostics = &entry.diagnostics[index];
+        *x->diagnostics = {.step = *x->step, .skipped = *x->skipped};
+      }
+    }
+  }
+  for (GroupPlan& group : impl_->groups) {
+    for (const Batch& batch : group.batches) {
+      trasmuon::step(group.options, *impl_->backend, std::span(group.matrices).subspan(batch.first, batch.count));
+    }
+  }
+}
+
+std::size_t Optimizer::group_count() const { return impl_->groups.size(); }
+
+const Options& Optimizer::options(std::size_t group) const {
+  if (group >= impl_->groups.size()) {
+    throw Error("group index must be < " + std::to_string(impl_->groups.size()) + ", got " + std::to_string(group));
+  }
+  return impl_->groups[group].options;
+}
+
+void Optimizer::set_options(std::size_t group, Options options) {
+  const Options& current = this->options(group);
+  validate(options);
+  if (current.index() != options.index()) {
+    throw Error(std::string("group ") + std::to_string(group) + ": rule must stay " + rule_name(current) + ", got " +
+                rule_name(options));
+  }
+  if (const auto* dion = std::get_if<DionOptions>(&current)) {
+    if (std::get<DionOptions>(options).rank_fraction != dion->rank_fraction) {
+      throw Error("dion: rank_fraction cannot change after construction: it shapes the state");
+    }
+  }
+  impl_->groups[group].options = std::move(options);
+}
+
+void Optimizer::set(std::size_t group, std::string_view field, double value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  Options changed = options(group);
+  set_field(changed, field, {text, static_cast<std::size_t>(end - text)});
+  set_options(group, std::move(changed));
+}
+
+void Optimizer::set_lr(double lr) {
+  for (std::size_t g = 0; g < group_count(); ++g) set(g, "lr", lr);
+}
+
+std::size_t Optimizer::parameter_count() const { return impl_->entries.size(); }
+const Parameter& Optimizer::parameter(std::size_t index) const { return impl_->at(index).parameter; }
+std::size_t Optimizer::group_of(std::size_t index) const { return impl_->at(index).group; }
+
+std::size_t Optimizer::index_of(std::string_view name) const {
+  for (std::size_t i = 0; i < impl_->entries.size(); ++i) {
+    if (impl_->entries[i].parameter.name == name) return i;
+  }
+  throw Error("no parameter named '" + std::string(name) + "'");
+}
+
+void Optimizer::rebind_weight(std::size_t index, void* data) {
+  Entry& entry = impl_->at(index);
+  if (data == nullptr) throw Error("parameter '" + entry.parameter.name + "': weight has no data");
+  entry.parameter.weight.data = data;
+  impl_->bind_weight(entry);
+}
+
+std::span<const Optimizer::StateTensor> Optimizer::state(std::size_t index) const { return impl_->at(index).state; }
+
+TensorView Optimizer::state(std::size_t index, std::string_view name) const {
+  Entry& entry = impl_->at(index);
+  const State state(entry.state);
+  if (!state.has(name)) throw Error("parameter '" + entry.parameter.name + "': has no state '" + std::string(name) + "'");
+  return state[name];
+}
+
+std::span<const Diagnostics> Optimizer::diagnostics(std::size_t index) const { return impl_->at(index).diagnostics; }
+
+std::vector<std::string> Optimizer::warnings() const {
+  std::vector<std::string> list;
+  for (const GroupPlan& group : impl_->groups) {
+    for (std::string& text : trasmuon::warnings(group.options)) list.push_back(std::move(text));
+  }
+  return list;
+}
+
+std::size_t Optimizer::state_bytes() const {
+  std::size_t bytes = 0;
+  for (const Entry& entry : impl_->entries) {
+    for (const StateTensor& t : entry.state) bytes += static_cast<std::size_t>(t.spec.shape.elements()) * size_of(t.spec.dtype);
+  }
+  return bytes;
+}
+
+std::size_t Optimizer::workspace_bytes() const { return impl_->backend->workspace_bytes(); }
+
+std::vector<std::int64_t> equal_blocks(std::int64_t rows, std::int64_t count) {
+  if (count <= 0 || rows <= 0 || rows % count != 0) {
+    throw Error("equal_blocks: count must divide rows, got " + std::to_string(count) + " blocks of " + std::to_string(rows) + " rows");
+  }
+  return std::vector<std::int64_t>(static_cast<std::size_t>(count), rows / count);
+}
+
+}  // namespace trasmuon

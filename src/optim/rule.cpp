@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optim/rule.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "trasmuon/error.h"
+
+namespace trasmuon {
+
+void initialise_dion_basis(const DionOptions& options, std::size_t index, const TensorView& basis);  // dion.cpp
+
+bool State::has(std::string_view name) const {
+  return std::any_of(tensors_.begin(), tensors_.end(), [&](const auto& t) { return t.spec.name == name; });
+}
+
+const TensorView& State::operator[](std::string_view name) const {
+  for (const auto& tensor : tensors_) {
+    if (tensor.spec.name == name) return tensor.view;
+  }
+  throw Error("no state tensor '" + std::string(name) + "'");
+}
+
+namespace {
+
+/// Row blocks before `block`, in rows of W.
+std::int64_t rows_before(const ParameterLayout& layout, std::int64_t entry, std::size_t block) {
+  return entry * layout.m +
+         std::accumulate(layout.blocks.begin(), layout.blocks.begin() + static_cast<std::ptrdiff_t>(block), std::int64_t{0});
+}
+
+void* at(const TensorView& tensor, std::int64_t element) {
+  return static_cast<char*>(tensor.data) + element * static_cast<std::int64_t>(size_of(tensor.dtype));
+}
+
+template <class T>
+T* at(const TensorView& tensor, std::int64_t element) {
+  return static_cast<T*>(at(tensor, element));
+}
+
+/// Dion's Q of all matrices, one after the other: how many elements lie before each.
+std::int64_t basis_before(const DionOptions& options, const ParameterLayout& layout, std::int64_t entry,
+                          std::size_t block) {
+  std::int64_t per_entry = 0, before = 0;
+  for (std::size_t b = 0; b < layout.blocks.size(); ++b) {
+    const std::int64_t size = layout.n * dion_rank(options, layout.blocks[b], layout.n);
+    per_entry += size;
+    if (b < block) before += size;
+  }
+  return entry * per_entry + before;
+}
+
+}  // namespace
+
+std::vector<StateSpec> state_specs(const Options& options, const ParameterLayout& layout, const Shape& shape) {
+  const DType real = layout.compute;
+  const std::int64_t matrices = layout.matrices();
+  std::vector<StateSpec> specs;
+  if (const auto* dion = std::get_if<DionOptions>(&options)) {
+    specs = {{"momentum", real, shape}, {"basis", real, {basis_before(*dion, layout, layout.batch, 0)}}};
+  } else if (std::holds_alternative<AdamWOptions>(options)) {
+    specs = {{"exp_avg", real, shape}, {"exp_avg_sq", real, shape}};
+  } else {
+    specs = {{"momentum", real, shape}};
+    if (!std::holds_alternative<MuonOptions>(options)) specs.push_back({"v_row", real, {layout.batch * layout.m}});
+    if (std::holds_alternative<TrasMuonOptions>(options)) {
+      specs.push_back({"e_ref", DType::f64, {matrices}});
+      specs.push_back({"gamma_sum", DType::f64, {matrices}});
+      specs.push_back({"c_sum", DType::f64, {matrices, layout.n}});
+      specs.push_back({"c_ema", real, {matrices, layout.n}});
+      specs.push_back({"c_last", real, {matrices, layout.n}});
+    }
+  }
+  specs.push_back({"step", DType::i64, {matrices}});
+  specs.push_back({"skipped", DType::i64, {matrices}});
+  return specs;
+}
+
+void initialise_state(const Options& options, const ParameterLayout&, std::size_t index, const State& state) {
+  if (const auto* dion = std::get_if<DionOptions>(&options)) initialise_dion_basis(*dion, index, state["basis"]);
+  for (const char* name : {"c_ema", "c_last"}) {
+    if (!state.has(name)) continue;
+    const TensorView& c = state[name];
+    if (c.dtype == DType::f64) std::fill_n(static_cast<double*>(c.data), c.shape.elements(), 1.0);
+    else std::fill_n(static_cast<float*>(c.data), c.shape.elements(), 1.0f);
+  }
+}
+
+void bind_state(const Options& options, const ParameterLayout& layout, const State& state, std::int64_t entry,
+                std::size_t block, Matrix& x) {
+  const std::int64_t index = entry * static_cast<std::int64_t>(layout.blocks.size()) + static_cast<std::int64_t>(block);
+  x.step = at<std::int64_t>(state["step"], index);
+  x.skipped = at<std::int64_t>(state["skipped"], index);
+  if (std::holds_alternative<AdamWOptions>(options)) {
+    x.momentum = slice(layout, state["exp_avg"], entry, block);
+    x.second_moment = slice(layout, state["exp_avg_sq"], entry, block);
+    return;
+  }
+  x.momentum = slice(layout, state["momentum"], entry, block);
+  if (const auto* dion = std::get_if<DionOptions>(&options)) {
+    const std::int64_t rank = dion_rank(*dion, x.m, x.n);
+    x.basis = {at(state["basis"], basis_before(*dion, layout, entry, block)), layout.compute, x.n, rank, rank};
+  }
+  if (state.has("v_row")) x.v_row = at(state["v_row"], rows_before(layout, entry, block));
+  if (state.has("c_ema")) {
+    x.c_ema = at(state["c_ema"], index * layout.n);
+    x.c_last = at(state["c_last"], index * layout.n);
+    x.c_sum = at<double>(state["c_sum"], index * layout.n);
+    x.e_ref = at<double>(state["e_ref"], index);
+    x.gamma_sum = at<double>(state["gamma_sum"], index);
+  }
+}
+
+void step(const Options& options, Backend& backend, std::span<Matrix> batch) {
+  std::visit(
+      [&](const auto& o) {
+        using O = std::remove_cvref_t<decltype(o)>;
+        if constexpr (std::is_same_v<O, AdamWOptions>) backend.adamw(batch, o);
+        else if constexpr (std::is_same_v<O, DionOptions>) backend.dion(batch, o);
+        else step(pipeline_of(o), backend, batch);
+      },
+      options);
+}
+
+}  // namespace trasmuon

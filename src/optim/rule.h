@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "optim/layout.h"
+#include "stages/backend.h"
+
+// What the optimizer needs to know of a rule, for each alternative of Options.
+namespace trasmuon {
+
+/// A parameter's state tensors by name.
+class State {
+ public:
+  explicit State(std::vector<Optimizer::StateTensor>& tensors) : tensors_(tensors) {}
+  const TensorView& operator[](std::string_view name) const;
+  bool has(std::string_view name) const;
+
+ private:
+  std::vector<Optimizer::StateTensor>& tensors_;
+};
+
+/// State tensors of a parameter under this rule, all zero at first except where
+/// initialise() says otherwise.
+std::vector<StateSpec> state_specs(const Options& options, const ParameterLayout& layout, const Shape& shape);
+void initialise_state(const Options& options, const ParameterLayout& layout, std::size_t index, const State& state);
+
+/// Points one matrix of the parameter at its part of the state.
+void bind_state(const Options& options, const ParameterLayout& layout, const State& state, std::int64_t entry,
+                std::size_t block, Matrix& matrix);
+
+/// One step of the rule on one batch of matrices.
+void step(const Options& options, Backend& backend, std::span<Matrix> batch);
+
+// The pieces, one rule a file.
+MuonPipeline pipeline_of(const TrasMuonOptions& options);  // trasmuon.cpp
+MuonPipeline pipeline_of(const NorMuonOptions& options);   // normuon.cpp
+MuonPipeline pipeline_of(const MuonOptions& options);      // muon.cpp
+void step(const MuonPipeline& pipeline, Backend& backend, std::span<Matrix> batch);  // muon_pipeline.cpp
+std::vector<NewtonSchulzTriple> triples_of(std::string_view coefficients, int steps);
+std::int64_t dion_rank(const DionOptions& options, std::int64_t m, std::int64_t n);  // dion.cpp
+
+}  // namespace trasmuon

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optim/rule.h"
+
+namespace trasmuon {
+
+MuonPipeline pipeline_of(const TrasMuonOptions& o) {
+  MuonPipeline p;
+  p.lr = o.lr;
+  p.weight_decay = o.weight_decay;
+  p.skip_nonfinite = !o.literal;
+  p.momentum = {o.beta1, o.nesterov};
+  if (o.orthogonalize) {
+    // M~ = M / (RMS + eps), X = M~ / (||M~||_F + eps) is M / (||M||_F + eps RMS + eps^2).
+    // The guarded form drops eps^2, which breaks scale invariance for tiny gradients.
+    p.orthogonalize = {triples_of(o.coefficients, o.ns_steps), o.ns_form, o.eps, o.literal ? o.eps * o.eps : 0};
+  }
+  if (o.row_scale) p.row_scale = {.beta = o.beta2, .eps_inside = o.eps};
+  if (o.calibrate) p.calibrate = {CalibrateStage::Kind::rms, o.rms_scale, o.eps};
+  p.trust_region = {.clip = o.clip,
+                    .alpha = o.alpha,
+                    .c_min = o.c_min,
+                    .beta_energy = o.beta_energy,
+                    .beta_clip = o.beta_clip,
+                    .trigger = o.trigger,
+                    .period = o.period,
+                    .warmup = o.warmup,
+                    .rho = o.rho,
+                    .gamma = o.gamma.value_or(o.lr),
+                    .eps = o.eps,
+                    .eps_energy = o.eps_energy,
+                    .min_damped_dim = o.literal ? 1 : o.min_damped_dim,
+                    .guarded = !o.literal};
+  return p;
+}
+
+}  // namespace trasmuon

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "stages/matrix.h"
+#include "stages/stages.h"
+
+namespace trasmuon {
+
+/// What a device must be able to do for a step. Every call works on one batch of
+/// matrices and passes over those that are not active.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// Lends the batch its scratch for the stages of `pipeline`, until the next call.
+  virtual void begin(std::span<Matrix> batch, const MuonPipeline& pipeline) = 0;
+  /// active <- has a gradient, which is finite and safe to square when `skip_nonfinite`.
+  virtual void admit(std::span<Matrix> batch, bool skip_nonfinite) = 0;
+
+  virtual void momentum(std::span<Matrix> batch, const MomentumStage& stage) = 0;
+  virtual void orthogonalize(std::span<Matrix> batch, const OrthogonalizeStage& stage) = 0;
+  /// O <- the momentum itself: what is left when the orthogonalization is left out.
+  virtual void keep_momentum(std::span<Matrix> batch) = 0;
+  virtual void row_scale(std::span<Matrix> batch, const RowScaleStage& stage) = 0;
+  virtual void keep_rows(std::span<Matrix> batch, bool norm_needed) = 0;
+  virtual void calibrate(std::span<Matrix> batch, const CalibrateStage& stage, double lr) = 0;
+  virtual void trust_region(std::span<Matrix> batch, const TrustRegionStage& stage) = 0;
+  virtual void apply(std::span<Matrix> batch, double decay) = 0;
+
+  /// Whole steps of the rules that are not pipelines.
+  virtual void adamw(std::span<Matrix> batch, const AdamWOptions& options) = 0;
+  virtual void dion(std::span<Matrix> batch, const DionOptions& options) = 0;
+
+  /// out <- NS(in), outside any step. Same shape; dtypes may differ within a compute type.
+  virtual void orthogonalize(const MatrixView& in, const MatrixView& out, const OrthogonalizeStage& stage) = 0;
+
+  virtual std::size_t workspace_bytes() const = 0;
+};
+
+std::unique_ptr<Backend> make_cpu_backend();
+
+}  // namespace trasmuon

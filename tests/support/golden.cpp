@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/golden.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <vector>
+
+#include "trasmuon/trasmuon.h"
+
+namespace trasmuon::test {
+namespace {
+
+using nlohmann::json;
+
+/// Flattens a number, vector or matrix; null stands for NaN.
+void flatten(const json& value, std::vector<double>& out) {
+  if (value.is_array()) {
+    for (const json& item : value) flatten(item, out);
+  } else {
+    out.push_back(value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>());
+  }
+}
+
+std::vector<double> numbers(const json& value) {
+  std::vector<double> out;
+  flatten(value, out);
+  return out;
+}
+
+template <class T>
+std::vector<T> numbers_as(const json& value) {
+  const std::vector<double> wide = numbers(value);
+  return {wide.begin(), wide.end()};
+}
+
+std::vector<double> read(const TensorView& tensor) {
+  std::vector<double> out(static_cast<std::size_t>(tensor.shape.elements()));
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = tensor.dtype == DType::f64   ? static_cast<const double*>(tensor.data)[i]
+             : tensor.dtype == DType::f32 ? static_cast<double>(static_cast<const float*>(tensor.data)[i])
+                                          : static_cast<double>(static_cast<const std::int64_t*>(tensor.data)[i]);
+  }
+  return out;
+}
+
+double relative(const std::vector<double>& ours, const std::vector<double>& theirs) {
+  if (ours.size() != theirs.size()) throw std::runtime_error("golden: sizes differ");
+  double largest = 1e-30, difference = 0;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    largest = std::max(largest, std::abs(theirs[i]));
+    const double d = std::abs(ours[i] - theirs[i]);
+    difference = std::isnan(d) ? std::numeric_limits<double>::infinity() : std::max(difference, d);
+  }
+  return difference / largest;
+}
+
+TrasMuonOptions options_of(const json& hyper) {
+  TrasMuonOptions o;
+  o.beta1 = hyper["beta1"];
+  o.beta2 = hyper["beta2"];
+  o.eps = hyper["eps"];
+  o.ns_steps = hyper["T"];
+  o.weight_decay = hyper["weight_decay"];
+  o.c_min = hyper["c_min"];
+  o.alpha = hyper["alpha"];
+  o.beta_energy = hyper["beta_E"];
+  o.beta_clip = hyper["beta_c"];
+  o.trigger = hyper["trigger"].is_null() ? 0.0 : hyper["trigger"].get<double>();
+  o.period = hyper["K"];
+  o.warmup = hyper["T_w"];
+  o.rho = hyper["rho"];
+  o.nesterov = hyper["nesterov"];
+  o.literal = hyper["mode"] == "paper";
+  o.min_damped_dim = 1;
+  if (!hyper["eps_E"].is_null()) o.eps_energy = hyper["eps_E"];
+  const std::string clip = hyper["clip"];
+  o.clip = clip == "soft" ? Clip::soft : clip == "hard" ? Clip::hard : Clip::none;
+  if (hyper["ns"] != "ns5" || hyper["q"] != 0.5) throw std::runtime_error("golden: unknown ns or q");
+  return o;
+}
+
+template <class T>
+Deviation replay_trajectory(const json& file) {
+  const std::int64_t rows = file["shape"][0], cols = file["shape"][1];
+  std::vector<T> w = numbers_as<T>(file["W0"]);
+  Optimizer optimizer({{options_of(file["hyper"]), {{"W", view(w.data(), {rows, cols})}}}}, {.diagnostics = true});
+
+  Deviation worst;
+  std::size_t state = 0;
+  for (std::size_t i = 0; i < file["G"].size(); ++i) {
+    std::vector<T> g = numbers_as<T>(file["G"][i]);
+    optimizer.set(0, "lr", file["lr"][i]);
+    optimizer.set(0, "gamma", file["gamma"][i]);
+    const TensorView gradient = view(g.data(), {rows, cols});
+    optimizer.step({&gradient, 1});
+
+    if (state == file["states"].size() || file["states"][state]["i"] != i + 1) continue;
+    const json& expected = file["states"][state++];
+    auto compare = [&](const char* name, const std::vector<double>& ours) {
+      if (!expected.contains(name)) return;
+      worst.include(relative(ours, numbers(expected[name])), "step " + std::to_string(i + 1) + " " + name);
+    };
+    const std::pair<const char*, const char*> tensors[] = {
+        {"M", "momentum"}, {"v_row", "v_row"}, {"E_ref", "e_ref"},   {"S", "gamma_sum"},
+        {"C", "c_sum"},    {"c_ema", "c_ema"}, {"c_last", "c_last"}, {"t", "step"}};
+    for (const auto& [theirs, ours] : tensors) compare(theirs, read(optimizer.state(0, ours)));
+    compare("W", {w.begin(), w.end()});
+    const Diagnostics& diagnostics = optimizer.diagnostics(0)[0];
+    if (expected.value("skipped", false) == diagnostics.updated) throw std::runtime_error("golden: skipping differs");
+    if (!diagnostics.updated) continue;
+    compare("eta_hat", {diagnostics.eta_hat});
+    const std::vector<double> r = numbers(expected["r"]);
+    worst.include(relative({diagnostics.r_max}, {*std::max_element(r.begin(), r.end())}),
+                  "step " + std::to_string(i + 1) + " r_max");
+  }
+  return worst;
+}
+
+Options baseline_options(const std::string& name, const json& hyper, double lr) {
+  Options options = AdamWOptions{};
+  if (name == "Muon") {
+    options = MuonOptions{.nesterov = hyper.value("nesterov", true)};
+  } else if (name == "NorMuon") {
+    const std::string scale = hyper["scale"];
+    options = NorMuonOptions{.nesterov = hyper.value("nesterov", false),
+                             .scaling = scale == "code" ? NorMuonScaling::code : NorMuonScaling::paper,
+                             .rms_scale = scale == "rms" ? 1.0 : 0.2};
+  } else if (name == "Dion") {
+    options = DionOptions{.rank_fraction = hyper["rank_frac"]};
+  } else if (name != "AdamW") {
+    throw std::runtime_error("golden: unknown optimizer " + name);
+  }
+  std::visit(
+      [&](auto& o) {
+        o.lr = lr;
+        o.weight_decay = hyper.value("weight_decay", 0.0);
+      },
+      options);
+  return options;
+}
+
+template <class T>
+Deviation replay_baseline(const json& item) {
+  const std::int64_t rows = item["W0"].size(), cols = item["W0"][0].size();
+  std::vector<T> w = numbers_as<T>(item["W0"]);
+  Optimizer optimizer({{baseline_options(item["opt"], item["hyper"], item["lr"]), {{"W", view(w.data(), {rows, cols})}}}});
+  if (item.contains("Q0")) {
+    const std::vector<T> q = numbers_as<T>(item["Q0"]);
+    const TensorView basis = optimizer.state(0, "basis");
+    if (static_cast<std::size_t>(basis.shape.elements()) != q.size()) throw std::runtime_error("golden: Dion's rank differs");
+    std::copy(q.begin(), q.end(), static_cast<T*>(basis.data));
+  }
+  Deviation worst;
+  std::size_t state = 0;
+  for (std::size_t i = 0; i < item["G"].size(); ++i) {
+    std::vector<T> g = numbers_as<T>(item["G"][i]);
+    const TensorView gradient = view(g.data(), {rows, cols});
+    optimizer.step({&gradient, 1});
+    if (i != 0 && i != 5 && i != 11) continue;
+    const std::string place = item["opt"].get<std::string>() + " " + item["hyper"].dump() + " step " + std::to_string(i + 1);
+    worst.include(relative({w.begin(), w.end()}, numbers(item["W_steps_1_6_12"][state++])), place);
+  }
+  return worst;
+}
+
+template <class T>
+Deviation replay_newton_schulz(const json& item, std::size_t index) {
+  const std::int64_t rows = item["Mt"].size(), cols = item["Mt"][0].size();
+  const std::vector<T> in = numbers_as<T>(item["Mt"]);
+  Deviation worst;
+  for (NewtonSchulzForm form : {NewtonSchulzForm::standard, NewtonSchulzForm::gram}) {
+    std::vector<T> out(in.size());
+    orthogonalize(view(in.data(), {rows, cols}), view(out.data(), {rows, cols}),
+                  {.steps = item["T"], .form = form, .eps = item["eps"]});
+    worst.include(relative({out.begin(), out.end()}, numbers(item["O"])), "case " + std::to_string(index));
+  }
+  return worst;
+}
+
+template <class T>
+Deviation replay(const json& file) {
+  if (file.contains("states")) return replay_trajectory<T>(file);
+  Deviation worst;
+  for (std::size_t i = 0; i < file.at("cases").size(); ++i) {
+    const json& item = file["cases"][i];
+    worst.include(item.contains("opt") ? replay_baseline<T>(item) : replay_newton_schulz<T>(item, i));
+  }
+  return worst;
+}
+
+}  // namespace
+
+void Deviation::include(double value, const std::string& place) {
+  if (compared++ > 0 && !(value > worst)) return;
+  worst = value;
+  where = place;
+}
+
+void Deviation::include(const Deviation& other) {
+  const int total = compared + other.compared;
+  if (other.compared > 0) include(other.worst, other.where);
+  compared = total;
+}
+
+Deviation replay_golden(const std::string& path, DType dtype) {
+  std::ifstream stream(path);
+  if (!stream) throw std::runtime_error("cannot read " + path);
+  const json file = json::parse(stream);
+  return dtype == DType::f64 ? replay<double>(file) : replay<float>(file);
+}
+
+}  // namespace trasmuon::test
