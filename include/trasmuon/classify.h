@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "trasmuon/export.h"
 #include "trasmuon/tensor.h"
 
 namespace trasmuon {
@@ -38,10 +39,10 @@ struct Classified {
 /// Error on a name listed twice, an empty name, a zero-size parameter, an override
 /// that matches nothing or sends a vector to the matrix rule, and when no parameter
 /// is left for the matrix rule.
-std::vector<Classified> classify(std::span<const NamedShape> parameters,
-                                 std::span<const FamilyOverride> overrides = {});
+TRASMUON_API std::vector<Classified> classify(std::span<const NamedShape> parameters,
+                                              std::span<const FamilyOverride> overrides = {});
 
 /// An aligned table with totals, for printing.
-std::string to_string(std::span<const Classified> table);
+TRASMUON_API std::string to_string(std::span<const Classified> table);
 
 }  // namespace trasmuon

@@ -3,11 +3,13 @@
 
 #include <stdexcept>
 
+#include "trasmuon/export.h"
+
 namespace trasmuon {
 
 /// Everything this library refuses is reported by this one type. The text names
 /// the field or tensor, the value found and the rule it breaks.
-class Error : public std::runtime_error {
+class TRASMUON_API Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "trasmuon/diagnostics.h"
+#include "trasmuon/export.h"
 #include "trasmuon/options.h"
 #include "trasmuon/tensor.h"
 
@@ -35,7 +36,7 @@ struct Parameter {
 };
 
 /// row_blocks for `count` blocks of equal size; throws Error unless count divides rows.
-std::vector<std::int64_t> equal_blocks(std::int64_t rows, std::int64_t count);
+TRASMUON_API std::vector<std::int64_t> equal_blocks(std::int64_t rows, std::int64_t count);
 
 /// Parameters trained by one rule with one set of options.
 struct Group {
@@ -63,7 +64,7 @@ struct OptimizerOptions {
 /// Steps any number of parameters under one or more rules. Parameters are numbered
 /// through the groups in the order given. Not thread-safe; distinct optimizers are
 /// independent. Movable.
-class Optimizer {
+class TRASMUON_API Optimizer {
  public:
   /// Checks everything and builds all state; throws Error on the first mistake.
   explicit Optimizer(std::vector<Group> groups, OptimizerOptions options = {});

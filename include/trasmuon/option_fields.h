@@ -25,7 +25,7 @@ struct Range {
   }
 };
 
-std::string to_string(const Range& range);  ///< "> 0", ">= 0", "in [0, 1)"
+TRASMUON_API std::string to_string(const Range& range);  ///< "> 0", ">= 0", "in [0, 1)"
 
 constexpr Range positive() { return {.low = 0, .low_open = true}; }
 constexpr Range at_least(double low) { return {.low = low}; }

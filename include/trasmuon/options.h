@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
+#include "trasmuon/export.h"
 #include "trasmuon/orthogonalize.h"
 
 namespace trasmuon {
@@ -114,23 +116,23 @@ struct AdamWOptions {
 using Options = std::variant<TrasMuonOptions, NorMuonOptions, MuonOptions, DionOptions, AdamWOptions>;
 
 /// "trasmuon", "normuon", "muon", "dion", "adamw".
-const char* rule_name(const Options& options);
+TRASMUON_API const char* rule_name(const Options& options);
 
 /// Default options of the rule with that name; throws Error listing the names.
-Options options_for(std::string_view rule);
+TRASMUON_API Options options_for(std::string_view rule);
 
 /// Throws Error("trasmuon: alpha must be > 0, got -1") on the first field outside its range.
-void validate(const Options& options);
+TRASMUON_API void validate(const Options& options);
 
 /// Settings that are allowed but known to be weak, one sentence each.
-std::vector<std::string> warnings(const Options& options);
+TRASMUON_API std::vector<std::string> warnings(const Options& options);
 
 /// Reads or sets one field by name; a text value is parsed to the field's type.
 /// set_field validates the whole and leaves `options` unchanged when it throws.
-std::string get_field(const Options& options, std::string_view field);
-void set_field(Options& options, std::string_view field, std::string_view value);
+TRASMUON_API std::string get_field(const Options& options, std::string_view field);
+TRASMUON_API void set_field(Options& options, std::string_view field, std::string_view value);
 
 /// A table of the rule's fields: name, default, range, description.
-std::string describe(const Options& options);
+TRASMUON_API std::string describe(const Options& options);
 
 }  // namespace trasmuon

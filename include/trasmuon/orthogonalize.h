@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trasmuon/export.h"
 #include "trasmuon/tensor.h"
 
 namespace trasmuon {
@@ -23,10 +24,10 @@ struct CoefficientSet {
 };
 
 /// The built-in sets: keller, you, polar_express.
-std::span<const CoefficientSet> coefficient_sets();
+TRASMUON_API std::span<const CoefficientSet> coefficient_sets();
 
 /// The built-in set of that name; throws Error listing the known names otherwise.
-const CoefficientSet& coefficient_set(std::string_view name);
+TRASMUON_API const CoefficientSet& coefficient_set(std::string_view name);
 
 /// How the iteration is carried out. Both give the same result up to rounding.
 enum class NewtonSchulzForm : std::uint8_t {
@@ -46,6 +47,6 @@ struct NewtonSchulzOptions {
 /// `in` and `out` have the same shape and may be the same memory; dtypes may differ
 /// (f64 only with f64). Arithmetic is f64 for f64 and f32 otherwise. Singular values
 /// land in the set's band around 1; small ones stay small.
-void orthogonalize(const TensorView& in, const TensorView& out, const NewtonSchulzOptions& options = {});
+TRASMUON_API void orthogonalize(const TensorView& in, const TensorView& out, const NewtonSchulzOptions& options = {});
 
 }  // namespace trasmuon

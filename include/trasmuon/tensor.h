@@ -9,6 +9,7 @@
 #include <string>
 #include <type_traits>
 
+#include "trasmuon/export.h"
 #include "trasmuon/half.h"
 
 namespace trasmuon {
@@ -16,8 +17,8 @@ namespace trasmuon {
 /// Element types. Weights and gradients use the floating ones; i64 occurs in state only.
 enum class DType : std::uint8_t { f64, f32, bf16, f16, i64 };
 
-const char* to_string(DType dtype);
-std::size_t size_of(DType dtype);
+TRASMUON_API const char* to_string(DType dtype);
+TRASMUON_API std::size_t size_of(DType dtype);
 
 template <class T>
 constexpr DType dtype_of() {
@@ -33,7 +34,7 @@ constexpr DType dtype_of() {
 }
 
 /// Up to five dimensions, held inline.
-class Shape {
+class TRASMUON_API Shape {
  public:
   static constexpr std::size_t kMaxRank = 5;
 
@@ -52,7 +53,7 @@ class Shape {
   std::size_t rank_ = 0;
 };
 
-std::string to_string(const Shape& shape);  ///< "[768, 3072]"
+TRASMUON_API std::string to_string(const Shape& shape);  ///< "[768, 3072]"
 
 /// A borrowed tensor: the memory stays the caller's. Row-major and dense, except
 /// that the rows of a matrix (or of each matrix of a batch) may lie `row_stride`

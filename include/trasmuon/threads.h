@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "trasmuon/export.h"
+
 namespace trasmuon {
 
 /// Threads the CPU backend uses, process-wide. Default: the TRASMUON_NUM_THREADS
 /// environment variable, else the hardware's. Results do not depend on the number.
-void set_num_threads(int threads);
-int num_threads();
+TRASMUON_API void set_num_threads(int threads);
+TRASMUON_API int num_threads();
 
 }  // namespace trasmuon

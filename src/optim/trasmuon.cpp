@@ -11,8 +11,9 @@ MuonPipeline pipeline_of(const TrasMuonOptions& o) {
   p.momentum = {o.beta1, o.nesterov};
   if (o.orthogonalize) {
     // M~ = M / (RMS + eps), X = M~ / (||M~||_F + eps) is M / (||M||_F + eps RMS + eps^2).
-    // The guarded form drops eps^2, which breaks scale invariance for tiny gradients.
-    p.orthogonalize = {triples_of(o.coefficients, o.ns_steps), o.ns_form, o.eps, o.literal ? o.eps * o.eps : 0};
+    // eps^2 alone breaks scale invariance; guarded, it is capped where it would be felt.
+    p.orthogonalize = {triples_of(o.coefficients, o.ns_steps), o.ns_form, o.eps, o.eps * o.eps};
+    if (!o.literal) p.orthogonalize->eps_cap = 1e-8;
   }
   if (o.row_scale) p.row_scale = {.beta = o.beta2, .eps_inside = o.eps};
   if (o.calibrate) p.calibrate = {CalibrateStage::Kind::rms, o.rms_scale, o.eps};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -16,12 +17,13 @@ struct MomentumStage {
   bool nesterov = false;
 };
 
-/// O <- NS(M / (||M||_F (1 + eps_relative / sqrt(mn)) + eps_absolute)).
+/// O <- NS(M / (||M||_F (1 + eps_relative / sqrt(mn)) + min(eps_absolute, eps_cap ||M||_F))).
 struct OrthogonalizeStage {
   std::vector<NewtonSchulzTriple> triples;  ///< one per step
   NewtonSchulzForm form = NewtonSchulzForm::automatic;
   double eps_relative = 0;
   double eps_absolute = 0;
+  double eps_cap = std::numeric_limits<double>::infinity();
 };
 
 /// v <- beta v + (1 - beta) mean_j O^2; O_base = O / (sqrt(v + eps_inside) + eps_outside).
