@@ -1,1 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# Headers, library, find_package(trasmuon) and pkg-config. The tree can be moved afterwards.
+option(TRASMUON_INSTALL "Make the install rules" ${PROJECT_IS_TOP_LEVEL})
+if(NOT TRASMUON_INSTALL)
+  return()
+endif()
+include(CMakePackageConfigHelpers)
 
+install(TARGETS trasmuon EXPORT trasmuonTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY include/trasmuon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/trasmuon)
+install(EXPORT trasmuonTargets NAMESPACE trasmuon:: DESTINATION ${package_dir})
+configure_package_config_file(cmake/trasmuonConfig.cmake.in trasmuonConfig.cmake INSTALL_DESTINATION ${package_dir})
+# Before 1.0 every minor version may break.
+write_basic_package_version_file(trasmuonConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES
+  ${CMAKE_CURRENT_BINARY_DIR}/trasmuonConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/trasmuonConfigVersion.cmake
+  DESTINATION ${package_dir})
+
+# The prefix as seen from the .pc file, which pkg-config knows as pcfiledir.
+set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
+  BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig OUTPUT_VARIABLE pkgconfig_to_prefix)
+cmake_path(NORMAL_PATH pkgconfig_to_prefix)
+configure_file(cmake/trasmuon.pc.in trasmuon.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/trasmuon.pc DESTINATION ${pkgconfig_dir})

@@ -29,6 +29,7 @@ void CpuBackend::admit(std::span<Matrix> batch, bool skip_nonfinite) {
     if (usable) return;
     x.active = false;
     ++*x.skipped;
+    if (x.diagnostics != nullptr) x.diagnostics->skipped = *x.skipped;
   });
 }
 

@@ -9,11 +9,12 @@
 namespace trasmuon::cpu {
 namespace {
 
-// In f32 the small eigenvalues of R = X X^T drown in its rounding (they are squares);
-// recomputing R after two steps, when X has grown them tenfold, restores them.
-constexpr std::size_t kRestartAfter = 2;
+// In f32 the small eigenvalues of R = X X^T, being squares, drown in its rounding.
+// Recomputing R from X every three steps, when X has grown them, makes the Gram form as
+// accurate as the standard one (measured: docs/performance.md). f64 has room enough.
+std::size_t segment_length(bool double_precision) { return double_precision ? 100 : 3; }
 
-bool restarts(std::size_t steps, bool double_precision) { return !double_precision && steps > kRestartAfter; }
+std::size_t segments(std::size_t steps, std::size_t length) { return (steps + length - 1) / length; }
 
 /// The iteration on one matrix, seen with its short side as rows: X is s x l.
 template <class T>
@@ -45,33 +46,30 @@ class Iteration {
     }
   }
 
-  // Q_k = P_1 ... P_k and R_k = X_k X_k^T are polynomials in R_0: all symmetric, all commuting.
-  void gram(Operand<T> x, std::span<const NewtonSchulzTriple> triples, bool restart, T* out) {
-    gram_of(x);
-    bool fresh = true;  // Q = I
-    for (std::size_t step = 0; step < triples.size(); ++step) {
-      const bool last = step + 1 == triples.size();
-      const bool restart_here = restart && step + 1 == kRestartAfter;
-      polynomial(triples[step]);
-      if (!last && !restart_here) {
-        symmetric_product(r_, p_, t_);
-        symmetric_product(p_, t_, r_);
+  // Within a segment Q = P_1 ... P_k and R = X X^T are polynomials in the first R: all
+  // symmetric, all commuting. At its end X <- Q X.
+  void gram(Operand<T> x, std::span<const NewtonSchulzTriple> triples, std::size_t length, T* out) {
+    for (std::size_t rest = triples.size(); rest > 0;) {
+      const std::size_t steps = std::min(rest, length);
+      const std::size_t first = triples.size() - rest;
+      rest -= steps;
+      gram_of(x);
+      for (std::size_t step = 0; step < steps; ++step) {
+        polynomial(triples[first + step]);
+        if (step + 1 < steps) {
+          symmetric_product(r_, p_, t_);
+          symmetric_product(p_, t_, r_);
+        }
+        if (step == 0) {
+          std::swap(q_, p_);
+        } else {
+          symmetric_product(q_, p_, t_);
+          std::swap(q_, t_);
+        }
       }
-      if (fresh) {
-        std::swap(q_, p_);
-      } else {
-        symmetric_product(q_, p_, t_);
-        std::swap(q_, t_);
-      }
-      fresh = false;
-      if (last) {
-        times(q_, x, out);
-      } else if (restart_here) {
-        times(q_, x, second_);
-        x = packed(second_);
-        gram_of(x);
-        fresh = true;
-      }
+      T* next = segments(rest, length) % 2 == 0 ? out : second_;
+      times(q_, x, next);
+      x = packed(next);
     }
   }
 
@@ -123,8 +121,9 @@ NewtonSchulzForm choose_form(std::int64_t rows, std::int64_t cols, std::size_t s
   // Multiplications in units of s^3, symmetric products counted half (docs/performance.md).
   const double aspect = static_cast<double>(std::max(rows, cols)) / static_cast<double>(std::min(rows, cols));
   const double t = static_cast<double>(steps);
+  const double parts = static_cast<double>(segments(steps, segment_length(double_precision)));
   const double standard = t * (3 * aspect + 1);
-  const double gram = restarts(steps, double_precision) ? 6 * aspect + 4 * t - 6 : 3 * aspect + 4 * t - 3;
+  const double gram = parts * (3 * aspect - 3) + 4 * t;
   return gram < standard ? NewtonSchulzForm::gram : NewtonSchulzForm::standard;
 }
 
@@ -142,10 +141,10 @@ void newton_schulz(const T* in, std::int64_t rows, std::int64_t cols, std::int64
   }
   if (form == NewtonSchulzForm::automatic) form = choose_form(rows, cols, triples.size(), double_precision);
   const bool gram = form == NewtonSchulzForm::gram;
-  const bool restart = gram && restarts(triples.size(), double_precision);
-  Iteration<T> iteration(rows, cols, gram, restart || (!gram && triples.size() > 1), arena);
+  const std::size_t length = gram ? segment_length(double_precision) : 1;
+  Iteration<T> iteration(rows, cols, gram, segments(triples.size(), length) > 1, arena);
   const Operand<T> x{in, row_stride, 1, scale};
-  if (gram) iteration.gram(x, triples, restart, out);
+  if (gram) iteration.gram(x, triples, length, out);
   else iteration.standard(x, triples, out);
 }
 

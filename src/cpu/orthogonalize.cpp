@@ -16,7 +16,7 @@ void orthogonalize_matrix(const MatrixView& in, double norm, const Orthogonalize
   const double size = std::sqrt(static_cast<double>(in.elements()));
   const double eps = norm > 0 ? std::min(stage.eps_absolute, stage.eps_cap * norm) : stage.eps_absolute;
   const double denominator = norm * (1 + stage.eps_relative / size) + eps;
-  if (!(denominator > 0)) {  // M = 0 and no eps: the direction is zero
+  if (denominator == 0) {  // M = 0 and no eps: the direction is zero
     std::fill_n(out, in.elements(), T(0));
     return;
   }

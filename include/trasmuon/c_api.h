@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TRASMUON_C_API_H
+#define TRASMUON_C_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trasmuon/export.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * The library in C11. Semantics are those of the C++ headers; this file says what differs.
+ *
+ * Every function that can fail returns a trasmuon_status. After a failure
+ * trasmuon_last_error() has the reason, outputs are untouched and handles are as before.
+ * Pointers must not be NULL unless the comment allows it; NULL is reported, not followed.
+ *
+ * `const char**` outputs called `text` point to memory of the library that is valid until
+ * this thread's next call with such an output; those called `name` live as long as their
+ * handle. Strings passed in are copied.
+ *
+ * A handle may be used by one thread at a time.
+ */
+
+/* Goes up when a function or struct below changes incompatibly. */
+#define TRASMUON_ABI_VERSION 1
+TRASMUON_API int trasmuon_abi_version(void); /* of the library that is loaded */
+TRASMUON_API const char* trasmuon_version(void);
+
+typedef enum trasmuon_status {
+  TRASMUON_OK = 0,
+  TRASMUON_ERROR_REFUSED = 1, /* an argument, option, tensor or file breaks a rule */
+  TRASMUON_ERROR_NULL = 2,    /* a pointer is NULL that must not be */
+  TRASMUON_ERROR_OUT_OF_MEMORY = 3,
+  TRASMUON_ERROR_INTERNAL = 4 /* anything else; a bug of the library */
+} trasmuon_status;
+
+/* Why this thread's last failing call failed; "" if none has. Valid until the next failure. */
+TRASMUON_API const char* trasmuon_last_error(void);
+
+/* ---- Tensors ------------------------------------------------------------------------- */
+
+enum { TRASMUON_F64 = 0, TRASMUON_F32 = 1, TRASMUON_BF16 = 2, TRASMUON_F16 = 3, TRASMUON_I64 = 4 };
+enum { TRASMUON_MAX_RANK = 5 };
+
+/* A borrowed tensor, row-major. This struct never changes. */
+typedef struct trasmuon_tensor {
+  void* data;
+  int dtype; /* TRASMUON_F64 ... */
+  int rank;
+  int64_t shape[TRASMUON_MAX_RANK];
+  int64_t row_stride; /* in elements; 0 = packed */
+} trasmuon_tensor;
+
+/* ---- Options ------------------------------------------------------------------------- */
+
+typedef struct trasmuon_options trasmuon_options;
+
+/* Defaults of "trasmuon", "normuon", "muon", "dion" or "adamw". */
+TRASMUON_API int trasmuon_options_create(const char* rule, trasmuon_options** options);
+TRASMUON_API void trasmuon_options_destroy(trasmuon_options* options); /* NULL is allowed */
+TRASMUON_API int trasmuon_options_rule(const trasmuon_options* options, const char** name);
+
+/* Fields by name; values as text ("soft", "1e-3", "true") or number (switches: 0 and 1). */
+TRASMUON_API int trasmuon_options_set(trasmuon_options* options, const char* field, const char* value);
+TRASMUON_API int trasmuon_options_set_number(trasmuon_options* options, const char* field, double value);
+TRASMUON_API int trasmuon_options_get(const trasmuon_options* options, const char* field, const char** text);
+/* Refused when the value is no number, as that of `clip`, or of `gamma` while it follows lr. */
+TRASMUON_API int trasmuon_options_get_number(const trasmuon_options* options, const char* field, double* value);
+
+TRASMUON_API int trasmuon_options_field_count(const trasmuon_options* options, size_t* count);
+TRASMUON_API int trasmuon_options_field(const trasmuon_options* options, size_t index, const char** name);
+/* A table of the fields: name, value, range, description. */
+TRASMUON_API int trasmuon_options_describe(const trasmuon_options* options, const char** text);
+
+/* ---- Building an optimizer ----------------------------------------------------------- */
+
+enum { TRASMUON_LAYOUT_AUTOMATIC = 0, TRASMUON_LAYOUT_BATCH = 1, TRASMUON_LAYOUT_FLATTEN = 2 };
+
+/* Set struct_size to sizeof(trasmuon_parameter) and what is not used to zero. */
+typedef struct trasmuon_parameter {
+  size_t struct_size;
+  const char* name;
+  trasmuon_tensor weight;    /* the memory must outlive the optimizer or be rebound */
+  int layout;                /* TRASMUON_LAYOUT_... */
+  int transposed;            /* 1: stored [in, out] */
+  const int64_t* row_blocks; /* sizes along `out`; NULL: one block */
+  size_t row_block_count;
+} trasmuon_parameter;
+
+/*
+ * Lends memory for one state tensor of parameter `index`: `spec` has its dtype and shape,
+ * its data is NULL. The memory must outlive the optimizer, which sets the initial values.
+ * Returning NULL makes trasmuon_builder_finish fail.
+ */
+typedef void* (*trasmuon_state_callback)(void* user, size_t index, const char* name, const trasmuon_tensor* spec);
+
+typedef struct trasmuon_builder trasmuon_builder;
+typedef struct trasmuon_optimizer trasmuon_optimizer;
+
+TRASMUON_API int trasmuon_builder_create(trasmuon_builder** builder);
+TRASMUON_API void trasmuon_builder_destroy(trasmuon_builder* builder); /* NULL is allowed */
+/* Opens a group; the options are copied. `group` may be NULL. */
+TRASMUON_API int trasmuon_builder_add_group(trasmuon_builder* builder, const trasmuon_options* options, size_t* group);
+/* Adds to the group opened last. Parameters are numbered as they are added. `index` may be NULL. */
+TRASMUON_API int trasmuon_builder_add_parameter(trasmuon_builder* builder, const trasmuon_parameter* parameter,
+                                                size_t* index);
+TRASMUON_API int trasmuon_builder_set_master_weights(trasmuon_builder* builder, int on);
+TRASMUON_API int trasmuon_builder_set_diagnostics(trasmuon_builder* builder, int on);
+/* `callback` NULL: the optimizer owns its state. It is called by trasmuon_builder_finish only. */
+TRASMUON_API int trasmuon_builder_set_state(trasmuon_builder* builder, trasmuon_state_callback callback, void* user);
+/* Checks everything and builds the optimizer. The builder stays the caller's to destroy. */
+TRASMUON_API int trasmuon_builder_finish(const trasmuon_builder* builder, trasmuon_optimizer** optimizer);
+
+/* ---- Optimizer ----------------------------------------------------------------------- */
+
+TRASMUON_API void trasmuon_optimizer_destroy(trasmuon_optimizer* optimizer); /* NULL is allowed */
+
+/* One gradient per parameter; one with data NULL leaves its parameter alone. */
+TRASMUON_API int trasmuon_optimizer_step(trasmuon_optimizer* optimizer, const trasmuon_tensor* gradients, size_t count);
+
+TRASMUON_API int trasmuon_optimizer_group_count(const trasmuon_optimizer* optimizer, size_t* count);
+/* A copy, which the caller destroys. */
+TRASMUON_API int trasmuon_optimizer_get_options(const trasmuon_optimizer* optimizer, size_t group,
+                                                trasmuon_options** options);
+TRASMUON_API int trasmuon_optimizer_set_options(trasmuon_optimizer* optimizer, size_t group,
+                                                const trasmuon_options* options);
+TRASMUON_API int trasmuon_optimizer_set(trasmuon_optimizer* optimizer, size_t group, const char* field,
+                                        const char* value);
+TRASMUON_API int trasmuon_optimizer_set_number(trasmuon_optimizer* optimizer, size_t group, const char* field,
+                                               double value);
+
+TRASMUON_API int trasmuon_optimizer_parameter_count(const trasmuon_optimizer* optimizer, size_t* count);
+TRASMUON_API int trasmuon_optimizer_index_of(const trasmuon_optimizer* optimizer, const char* parameter, size_t* index);
+/* Each output may be NULL. */
+TRASMUON_API int trasmuon_optimizer_parameter(const trasmuon_optimizer* optimizer, size_t index, const char** name,
+                                              size_t* group, trasmuon_tensor* weight);
+TRASMUON_API int trasmuon_optimizer_rebind_weight(trasmuon_optimizer* optimizer, size_t index, void* data);
+
+TRASMUON_API int trasmuon_optimizer_state_count(const trasmuon_optimizer* optimizer, size_t index, size_t* count);
+/* State tensor `which` of parameter `index`, in place. Each output may be NULL. */
+TRASMUON_API int trasmuon_optimizer_state(const trasmuon_optimizer* optimizer, size_t index, size_t which,
+                                          const char** name, trasmuon_tensor* tensor);
+
+/* See diagnostics.h. New fields are added at the end only. */
+typedef struct trasmuon_diagnostics {
+  int64_t step;
+  int64_t skipped;
+  int64_t updated; /* 0 or 1 */
+  double r_max;
+  double r_q95;
+  double c_min;
+  double c_mean;
+  double damped_share;
+  double update_rms;
+  double eta_hat;
+  double isometry_error;
+} trasmuon_diagnostics;
+
+/* Matrices of the parameter that have diagnostics; 0 unless they are switched on. */
+TRASMUON_API int trasmuon_optimizer_diagnostics_count(const trasmuon_optimizer* optimizer, size_t index, size_t* count);
+/* Fills the struct_size = sizeof(trasmuon_diagnostics) bytes that the caller knows of. */
+TRASMUON_API int trasmuon_optimizer_diagnostics(const trasmuon_optimizer* optimizer, size_t index, size_t matrix,
+                                                trasmuon_diagnostics* diagnostics, size_t struct_size);
+/* One warning per line; "" if there are none. */
+TRASMUON_API int trasmuon_optimizer_warnings(const trasmuon_optimizer* optimizer, const char** text);
+TRASMUON_API int trasmuon_optimizer_state_bytes(const trasmuon_optimizer* optimizer, size_t* bytes);
+TRASMUON_API int trasmuon_optimizer_workspace_bytes(const trasmuon_optimizer* optimizer, size_t* bytes);
+
+TRASMUON_API int trasmuon_optimizer_save(const trasmuon_optimizer* optimizer, const char* path);
+TRASMUON_API int trasmuon_optimizer_load(trasmuon_optimizer* optimizer, const char* path);
+
+/* ---- Functions ----------------------------------------------------------------------- */
+
+enum { TRASMUON_FORM_AUTOMATIC = 0, TRASMUON_FORM_STANDARD = 1, TRASMUON_FORM_GRAM = 2 };
+
+/* out <- NS(in); usual: 5 steps, "keller", automatic, eps 1e-7. */
+TRASMUON_API int trasmuon_orthogonalize(const trasmuon_tensor* in, const trasmuon_tensor* out, int steps,
+                                        const char* coefficients, int form, double eps);
+
+enum { TRASMUON_FAMILY_MATRIX = 0, TRASMUON_FAMILY_ADAMW = 1 };
+
+/* These two structs never change. */
+typedef struct trasmuon_named_shape {
+  const char* name;
+  int rank;
+  int64_t shape[TRASMUON_MAX_RANK];
+} trasmuon_named_shape;
+
+typedef struct trasmuon_family_override {
+  const char* pattern; /* of the whole name, with * and ? */
+  int family;
+} trasmuon_family_override;
+
+/* families[i] <- the family of parameters[i]; `text` <- the table, unless NULL. */
+TRASMUON_API int trasmuon_classify(const trasmuon_named_shape* parameters, size_t count,
+                                   const trasmuon_family_override* overrides, size_t override_count, int* families,
+                                   const char** text);
+
+TRASMUON_API int trasmuon_set_num_threads(int threads);
+TRASMUON_API int trasmuon_get_num_threads(int* threads);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

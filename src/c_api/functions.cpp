@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "c_api/convert.h"
+#include "c_api/guard.h"
+#include "trasmuon/classify.h"
+#include "trasmuon/orthogonalize.h"
+#include "trasmuon/threads.h"
+
+using namespace trasmuon::c_api;
+
+int trasmuon_orthogonalize(const trasmuon_tensor* in, const trasmuon_tensor* out, int steps, const char* coefficients,
+                           int form, double eps) {
+  return guarded(__func__, [&] {
+    const trasmuon_tensor &source = require(in, "in"), &target = require(out, "out");
+    const auto from = about([] { return std::string("orthogonalize: in"); }, [&] { return to_view(source); });
+    const auto to = about([] { return std::string("orthogonalize: out"); }, [&] { return to_view(target); });
+    trasmuon::orthogonalize(from, to,
+                            {.steps = steps,
+                             .coefficients = &require(coefficients, "coefficients"),
+                             .form = to_enum(form, trasmuon::NewtonSchulzForm::gram, "orthogonalize: form"),
+                             .eps = eps});
+  });
+}
+
+int trasmuon_classify(const trasmuon_named_shape* parameters, size_t count, const trasmuon_family_override* overrides,
+                      size_t override_count, int* families, const char** text) {
+  return guarded(__func__, [&] {
+    require_array(parameters, count, "parameters");
+    require_array(overrides, override_count, "overrides");
+    require(families, "families");
+    std::vector<trasmuon::NamedShape> named;
+    for (std::size_t i = 0; i < count; ++i) {
+      const trasmuon_named_shape& p = parameters[i];
+      const std::string name = &require(p.name, "parameters[].name");
+      named.push_back(
+          {name, about([&] { return "parameter '" + name + "'"; }, [&] { return to_shape(p.rank, p.shape); })});
+    }
+    std::vector<trasmuon::FamilyOverride> changes;
+    for (std::size_t i = 0; i < override_count; ++i) {
+      const std::string pattern = &require(overrides[i].pattern, "overrides[].pattern");
+      changes.push_back(
+          {pattern, about([&] { return "override '" + pattern + "'"; },
+                          [&] { return to_enum(overrides[i].family, trasmuon::Family::adamw, "family"); })});
+    }
+    const std::vector<trasmuon::Classified> table = trasmuon::classify(named, changes);
+    std::string lines = text != nullptr ? trasmuon::to_string(table) : "";
+    for (std::size_t i = 0; i < count; ++i) families[i] = static_cast<int>(table[i].family);
+    if (text != nullptr) *text = lend_text(std::move(lines));
+  });
+}
+
+int trasmuon_set_num_threads(int threads) {
+  return guarded(__func__, [&] { trasmuon::set_num_threads(threads); });
+}
+
+int trasmuon_get_num_threads(int* threads) {
+  return guarded(__func__, [&] { require(threads, "threads") = trasmuon::num_threads(); });
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "trasmuon/c_api.h"
+#include "trasmuon/optimizer.h"
+
+struct trasmuon_options {
+  trasmuon::Options options;
+};
+
+struct trasmuon_builder {
+  std::vector<trasmuon::Group> groups;
+  trasmuon::OptimizerOptions settings;
+  std::size_t parameters = 0;
+};
+
+struct trasmuon_optimizer {
+  trasmuon::Optimizer optimizer;
+  std::vector<trasmuon::TensorView> gradients;  // kept between steps for its capacity
+};
+
+namespace trasmuon::c_api {
+
+/// set_field with a number; switches take 0 and 1.
+void set_number(Options& options, std::string_view field, double value);
+
+}  // namespace trasmuon::c_api

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "checkpoint/file.h"
+#include "checkpoint/manifest.h"
+#include "checkpoint/safetensors.h"
+#include "checkpoint/state_tensors.h"
+#include "trasmuon/checkpoint.h"
+#include "trasmuon/error.h"
+
+namespace trasmuon {
+namespace {
+
+[[noreturn]] void refuse(const std::string& tensor, const std::string& what) {
+  throw Error("tensor '" + tensor + "': " + what);
+}
+
+/// Leaves `file` at the start of the data.
+safetensors::Header read_header(InputFile& file) {
+  if (file.size() < safetensors::kLengthBytes) {
+    throw Error("is truncated: it has " + std::to_string(file.size()) + " bytes, no room for a header");
+  }
+  std::uint64_t length = 0;
+  file.read(std::as_writable_bytes(std::span(&length, 1)));
+  if (length > safetensors::kMaxHeaderBytes) {
+    throw Error("header must be <= " + std::to_string(safetensors::kMaxHeaderBytes) + " bytes, got " +
+                std::to_string(length) + ": no safetensors file");
+  }
+  const std::uint64_t rest = file.size() - safetensors::kLengthBytes;
+  if (length > rest) {
+    throw Error("is truncated: its header of " + std::to_string(length) + " bytes is cut to " + std::to_string(rest));
+  }
+  std::string text(length, ' ');
+  file.read(std::as_writable_bytes(std::span(text)));
+  return safetensors::decode(text, rest - length);
+}
+
+std::string to_string(const std::vector<std::uint64_t>& shape) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < shape.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+void check_tensor(const NamedState& own, const safetensors::Tensor& file) {
+  if (file.dtype != safetensors::dtype_name(own.dtype)) {
+    refuse(own.name, std::string("dtype must be ") + safetensors::dtype_name(own.dtype) + ", got " + file.dtype);
+  }
+  const auto dims = own.shape.dims();
+  if (!std::equal(dims.begin(), dims.end(), file.shape.begin(), file.shape.end(),
+                  [](std::int64_t a, std::uint64_t b) { return static_cast<std::uint64_t>(a) == b; })) {
+    refuse(own.name, "shape must be " + to_string(own.shape) + ", got " + to_string(file.shape));
+  }
+  if (file.end - file.begin != own.bytes.size()) {
+    refuse(own.name,
+           "must have " + std::to_string(own.bytes.size()) + " bytes, got " + std::to_string(file.end - file.begin));
+  }
+}
+
+void check_tensors(const safetensors::Header& header, const Manifest& manifest, const std::vector<NamedState>& state) {
+  for (const NamedState& own : state) {
+    const auto found = header.tensors.find(own.name);
+    if (found == header.tensors.end()) refuse(own.name, "is missing in the file");
+    check_tensor(own, found->second);
+    if (!manifest.checksums.contains(own.name)) refuse(own.name, "has no checksum in the file");
+  }
+  if (header.tensors.size() == state.size()) return;
+  for (const auto& [name, tensor] : header.tensors) {
+    const bool known = std::any_of(state.begin(), state.end(), [&](const NamedState& own) { return own.name == name; });
+    if (!known) refuse(name, "is unknown to the optimizer");
+  }
+}
+
+std::vector<Options> recorded_options(const Manifest& manifest, const Optimizer& optimizer) {
+  if (manifest.groups.size() != optimizer.group_count()) {
+    throw Error("groups must be " + std::to_string(optimizer.group_count()) + ", as in the optimizer, got " +
+                std::to_string(manifest.groups.size()));
+  }
+  std::vector<Options> options;
+  for (std::size_t g = 0; g < manifest.groups.size(); ++g) {
+    try {
+      options.push_back(options_from(manifest.groups[g], optimizer.options(g)));
+    } catch (const Error& error) {
+      throw Error("group " + std::to_string(g) + ": " + error.what());
+    }
+  }
+  return options;
+}
+
+/// All groups or none: the optimizer may still refuse (Dion's rank must stay).
+void set_all_options(Optimizer& optimizer, std::vector<Options> options) {
+  std::vector<Options> before;
+  for (std::size_t g = 0; g < options.size(); ++g) before.push_back(optimizer.options(g));
+  std::size_t done = 0;
+  try {
+    for (; done < options.size(); ++done) optimizer.set_options(done, std::move(options[done]));
+  } catch (const Error& error) {
+    for (std::size_t g = 0; g < done; ++g) optimizer.set_options(g, std::move(before[g]));
+    throw Error("group " + std::to_string(done) + ": " + error.what());
+  }
+}
+
+void load(Optimizer& optimizer, const std::string& path) {
+  InputFile file(path);
+  const safetensors::Header header = read_header(file);
+  const Manifest manifest = unseal(header);
+  std::vector<Options> options = recorded_options(manifest, optimizer);
+  check_parameters(manifest, manifest_of(optimizer));
+  const std::vector<NamedState> state = state_tensors(optimizer);
+  check_tensors(header, manifest, state);
+
+  // Tensors cover the data without gaps, so its size is the state's.
+  const std::size_t bytes = optimizer.state_bytes();
+  const auto data = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  file.read({data.get(), bytes});
+  const auto data_of = [&](const NamedState& own) {
+    return std::span(data.get() + header.tensors.at(own.name).begin, own.bytes.size());
+  };
+  for (const NamedState& own : state) {
+    if (checksum(data_of(own)) != manifest.checksums.at(own.name)) {
+      refuse(own.name, "checksum does not match: the file is damaged");
+    }
+  }
+
+  set_all_options(optimizer, std::move(options));
+  for (const NamedState& own : state) std::memcpy(own.bytes.data(), data_of(own).data(), own.bytes.size());
+}
+
+}  // namespace
+
+void load_checkpoint(Optimizer& optimizer, const std::string& path) {
+  try {
+    load(optimizer, path);
+  } catch (const Error& error) {
+    throw Error("load_checkpoint '" + path + "': " + error.what());
+  }
+}
+
+}  // namespace trasmuon

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trasmuon/classify.h"
+
+#include <gtest/gtest.h>
+
+#include "trasmuon/error.h"
+
+namespace trasmuon {
+namespace {
+
+const std::vector<NamedShape> kSmall = {
+    {"wte.weight", {100, 8}}, {"h.0.attn.weight", {24, 8}}, {"h.1.attn.weight", {24, 8}}, {"ln_f.weight", {8}}};
+
+Classified judge(std::string name, Shape shape) {
+  // The companion keeps "nothing left for the matrix rule" out of the way.
+  return classify(std::vector<NamedShape>{{"companion", {8, 8}}, {std::move(name), shape}}).back();
+}
+
+std::string error_of(const std::vector<NamedShape>& parameters, const std::vector<FamilyOverride>& overrides = {}) {
+  try {
+    classify(parameters, overrides);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string families(const std::vector<FamilyOverride>& overrides) {
+  std::string letters;
+  for (const Classified& row : classify(kSmall, overrides)) letters += row.family == Family::matrix ? 'm' : 'a';
+  return letters;
+}
+
+TEST(Classify, WordsCountWhole) {
+  for (const char* name :
+       {"attn.head_proj", "multihead.q_proj.weight", "normal.weight", "abnormal.weight",
+        "layers.0.self_attn.out_proj.weight", "h.0.attn.c_attn.weight", "layers.0.output.weight",
+        "attn.multihead_attn.in_proj_weight", "headless.weight", "embedded.weight", "biased.weight",
+        "scores.proj.weight", "blocks.3.fc.weight", "encoder.fc.weight", "fc1.weight", "lnorma.weight"}) {
+    EXPECT_EQ(judge(name, {64, 64}).family, Family::matrix) << name << ": " << judge(name, {64, 64}).reason;
+  }
+  for (const char* name :
+       {"embed", "model.embedding.weight", "tok_emb.weight", "word_embeddings.weight", "net.wpe.weight",
+        "unembed.weight", "head.weight", "mlm_head.dense.weight", "final_layer_norm.weight", "bn1.weight",
+        "encoder/LayerNorm/scale", "attn.bias", "output.weight", "score.weight", "decoder.output_layer.weight"}) {
+    EXPECT_EQ(judge(name, {64, 64}).family, Family::adamw) << name;
+  }
+}
+
+TEST(Classify, ShapeDecidesWhereTheNameDoesNot) {
+  EXPECT_EQ(judge("a", {}).reason, "scalar");
+  EXPECT_EQ(judge("a", {8}).reason, "vector");
+  EXPECT_EQ(judge("a", {1, 8}).reason, "side of 1");
+  EXPECT_EQ(judge("a", {8, 1}).reason, "side of 1");
+  EXPECT_EQ(judge("a", {8, 1, 1, 1}).reason, "side of 1");
+  EXPECT_EQ(judge("a", {5, 1, 8}).reason, "side of 1");
+  EXPECT_EQ(judge("a", {1, 8, 8}).reason, "hidden matrices");
+  EXPECT_EQ(judge("a", {2, 2}).reason, "hidden matrix");
+  EXPECT_EQ(judge("a", {8, 8, 3, 3}).reason, "hidden convolution");
+  EXPECT_EQ(judge("a", {8, 8, 3, 3, 3}).reason, "hidden convolution");
+  EXPECT_EQ(judge("a", {8, 3, 3, 3}).reason, "input convolution");
+  EXPECT_EQ(judge("model", {8, 8}).reason, "hidden matrix");
+}
+
+TEST(Classify, LastOverrideWins) {
+  EXPECT_EQ(families({}), "amma");
+  EXPECT_EQ(families({{"wte.weight", Family::matrix}}), "mmma");
+  EXPECT_EQ(families({{"h.*", Family::adamw}, {"h.1.*", Family::matrix}}), "aama");
+  EXPECT_EQ(families({{"h.?.attn.weight", Family::adamw}, {"w?e*", Family::matrix}}), "maaa");
+  // A vector may pass through the matrix rule's pattern as long as a later one takes it back.
+  EXPECT_EQ(families({{"*", Family::matrix}, {"ln_*", Family::adamw}}), "mmma");
+  EXPECT_EQ(classify(kSmall, std::vector<FamilyOverride>{{"*t*e.w*", Family::matrix}})[0].reason, "override *t*e.w*");
+}
+
+TEST(Classify, PatternsCoverTheWholeName) {
+  for (const char* pattern : {"wte", "eight", "h.?attn.weight", "wte.weight?", "*.bias", "", "W*"}) {
+    EXPECT_EQ(error_of(kSmall, {{pattern, Family::adamw}}),
+              "override '" + std::string(pattern) + "': matches no parameter; patterns stand for the whole name");
+  }
+}
+
+TEST(Classify, RefusesWithReason) {
+  EXPECT_EQ(error_of({}), "classify: no parameters given");
+  EXPECT_EQ(error_of({{"a", {8, 8}}, {"", {8, 8}}}), "classify: parameter 1 has no name");
+  EXPECT_EQ(error_of({{"a", {8, 8}}, {"a", {8}}}), "parameter 'a': listed twice");
+  EXPECT_EQ(error_of({{"a", {8, 0}}}), "parameter 'a': must not be empty, got shape [8, 0]");
+  EXPECT_EQ(error_of(kSmall, {{"*", Family::matrix}}),
+            "parameter 'ln_f.weight': override * sends it to the matrix rule, which needs at least two dimensions, "
+            "got shape [8]");
+  const std::string none_left =
+      " parameters is left for the matrix rule; send hidden weights to it with an override, or use adamw alone";
+  EXPECT_EQ(error_of({{"wte.weight", {100, 8}}, {"ln_f.weight", {8}}}), "classify: none of the 2" + none_left);
+  EXPECT_EQ(error_of(kSmall, {{"*", Family::adamw}}), "classify: none of the 4" + none_left);
+}
+
+TEST(Classify, TableIsAlignedWithTotals) {
+  EXPECT_EQ(to_string(classify(kSmall)),
+            "parameter        shape         elements  family  reason\n"
+            "wte.weight       [100, 8]           800  adamw   embedding\n"
+            "h.0.attn.weight  [24, 8]            192  matrix  hidden matrix\n"
+            "h.1.attn.weight  [24, 8]            192  matrix  hidden matrix\n"
+            "ln_f.weight      [8]                  8  adamw   norm\n"
+            "total            2 parameters       384  matrix\n"
+            "total            2 parameters       808  adamw\n");
+}
+
+}  // namespace
+}  // namespace trasmuon

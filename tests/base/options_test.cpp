@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trasmuon/options.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "support/model.h"
+#include "trasmuon/option_fields.h"
+
+namespace trasmuon {
+namespace {
+
+using test::error_of;
+
+std::string setting(Options options, const char* field, const char* value) {
+  const Options before = options;
+  const std::string text = error_of([&] { set_field(options, field, value); });
+  if (text != "no error") {
+    EXPECT_EQ(describe(options), describe(before)) << "changed by a refused value";
+  }
+  return text;
+}
+
+TEST(Options, DefaultsAreTheDocumentedOnes) {
+  const TrasMuonOptions o;
+  EXPECT_EQ(describe(o).substr(0, 3), "lr ");
+  const std::pair<const char*, const char*> expected[] = {
+      {"lr", "0.001"},      {"weight_decay", "0.01"}, {"beta1", "0.95"},      {"beta2", "0.95"},        {"eps", "1e-08"},
+      {"ns_steps", "5"},    {"coefficients", "keller"}, {"nesterov", "false"}, {"rms_scale", "1"},      {"clip", "soft"},
+      {"alpha", "1"},       {"c_min", "0.1"},         {"beta_energy", "0.95"}, {"beta_clip", "0.5"},    {"trigger", "2"},
+      {"period", "1"},      {"warmup", "0"},          {"rho", "0.1"},         {"gamma", "lr"},          {"literal", "false"},
+      {"eps_energy", "1e-30"}, {"min_damped_dim", "8"}};
+  for (const auto& [field, value] : expected) EXPECT_EQ(get_field(o, field), value) << field;
+  EXPECT_EQ(get_field(MuonOptions{}, "lr"), "0.02");
+  EXPECT_EQ(get_field(NorMuonOptions{}, "lr"), "0.02");
+  EXPECT_EQ(get_field(DionOptions{}, "lr"), "0.01");
+  EXPECT_EQ(get_field(AdamWOptions{}, "beta2"), "0.95");
+}
+
+TEST(Options, EveryNumericFieldOfEveryRuleRefusesNaNAndInfinityByName) {
+  for (const char* rule : {"trasmuon", "normuon", "muon", "dion", "adamw"}) {
+    Options options = options_for(rule);
+    EXPECT_EQ(error_of([&] { validate(options); }), "no error") << rule;
+    int fields = 0;
+    std::visit(
+        [&](auto& o) {
+          visit_fields(o, [&](const char* name, auto& member, const Range& range, const char* description) {
+            EXPECT_GT(std::string(description).size(), 5u);
+            using F = std::remove_cvref_t<decltype(member)>;
+            if constexpr (std::is_same_v<F, double> || std::is_same_v<F, std::optional<double>>) {
+              const F good = member;
+              for (double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+                member = bad;
+                const std::string text = error_of([&] { validate(options); });
+                EXPECT_EQ(text, std::string(rule) + ": " + name + " must be " + to_string(range) + ", got " + (std::isnan(bad) ? "nan" : "inf"));
+              }
+              member = good;
+              ++fields;
+            }
+          });
+        },
+        options);
+    EXPECT_GE(fields, 4) << rule;
+  }
+}
+
+TEST(Options, ValuesOutsideTheirRangeAreNamed) {
+  const TrasMuonOptions o;
+  EXPECT_EQ(setting(o, "lr", "-0.1"), "trasmuon: lr must be >= 0, got -0.1");
+  EXPECT_EQ(setting(o, "weight_decay", "-1"), "trasmuon: weight_decay must be >= 0, got -1");
+  EXPECT_EQ(setting(o, "weight_decay", "5000"), "trasmuon: lr * weight_decay must be <= 1, got 5");
+  EXPECT_EQ(setting(o, "beta1", "1"), "trasmuon: beta1 must be in [0, 1), got 1");
+  EXPECT_EQ(setting(o, "beta2", "-0.1"), "trasmuon: beta2 must be in [0, 1), got -0.1");
+  EXPECT_EQ(setting(o, "eps", "0"), "trasmuon: eps must be > 0, got 0");
+  EXPECT_EQ(setting(o, "ns_steps", "101"), "trasmuon: ns_steps must be in [0, 100], got 101");
+  EXPECT_EQ(setting(o, "ns_steps", "2.5"), "trasmuon: ns_steps must be a whole number, got '2.5'");
+  EXPECT_EQ(setting(o, "coefficients", "x"), "trasmuon: coefficients must be one of keller, you, polar_express, got 'x'");
+  EXPECT_EQ(setting(o, "ns_form", "fast"), "trasmuon: ns_form must be one of automatic, standard, gram, got 'fast'");
+  EXPECT_EQ(setting(o, "rms_scale", "0"), "trasmuon: rms_scale must be > 0, got 0");
+  EXPECT_EQ(setting(o, "clip", "medium"), "trasmuon: clip must be one of none, soft, hard, got 'medium'");
+  EXPECT_EQ(setting(o, "alpha", "-1"), "trasmuon: alpha must be > 0, got -1");
+  EXPECT_EQ(setting(o, "c_min", "0"), "trasmuon: c_min must be in (0, 1], got 0");
+  EXPECT_EQ(setting(o, "c_min", "1.1"), "trasmuon: c_min must be in (0, 1], got 1.1");
+  EXPECT_EQ(setting(o, "beta_energy", "1"), "trasmuon: beta_energy must be in [0, 1), got 1");
+  EXPECT_EQ(setting(o, "beta_clip", "2"), "trasmuon: beta_clip must be in [0, 1), got 2");
+  EXPECT_EQ(setting(o, "trigger", "-1"), "trasmuon: trigger must be >= 0, got -1");
+  EXPECT_EQ(setting(o, "period", "0"), "trasmuon: period must be >= 1, got 0");
+  EXPECT_EQ(setting(o, "warmup", "-1"), "trasmuon: warmup must be >= 0, got -1");
+  EXPECT_EQ(setting(o, "rho", "1.5"), "trasmuon: rho must be in [0, 1], got 1.5");
+  EXPECT_EQ(setting(o, "gamma", "-1"), "trasmuon: gamma must be >= 0, got -1");
+  EXPECT_EQ(setting(o, "gamma", "eta"), "trasmuon: gamma must be a number or lr, got 'eta'");
+  EXPECT_EQ(setting(o, "eps_energy", "0"), "trasmuon: eps_energy must be > 0, got 0");
+  EXPECT_EQ(setting(o, "min_damped_dim", "0"), "trasmuon: min_damped_dim must be >= 1, got 0");
+  EXPECT_EQ(setting(o, "literal", "yes"), "trasmuon: literal must be true or false, got 'yes'");
+  EXPECT_EQ(setting(o, "lr", "fast"), "trasmuon: lr must be a number, got 'fast'");
+  EXPECT_EQ(setting(o, "learning_rate", "1"), "trasmuon: has no field 'learning_rate'");
+  EXPECT_EQ(setting(TrasMuonOptions{.trigger = 0}, "clip", "hard"), "trasmuon: trigger must be > 0 when clip is hard, got 0");
+  EXPECT_EQ(setting(DionOptions{}, "rank_fraction", "0"), "dion: rank_fraction must be in (0, 1], got 0");
+  EXPECT_EQ(setting(MuonOptions{}, "scaling", "none"), "muon: scaling must be one of original, match_rms_adamw, got 'none'");
+  EXPECT_EQ(setting(NorMuonOptions{}, "scaling", "none"), "normuon: scaling must be one of paper, code, got 'none'");
+  EXPECT_EQ(error_of([] { options_for("sgd"); }), "rule must be one of trasmuon, normuon, muon, dion, adamw, got 'sgd'");
+}
+
+TEST(Options, EveryFieldSurvivesARoundTripThroughText) {
+  for (const char* rule : {"trasmuon", "normuon", "muon", "dion", "adamw"}) {
+    Options options = options_for(rule);
+    std::visit(
+        [&](auto& o) {
+          visit_fields(o, [&](const char* name, auto&, const Range&, const char*) {
+            Options copy = options_for(rule);
+            EXPECT_EQ(setting(copy, name, get_field(copy, name).c_str()), "no error") << rule << " " << name;
+          });
+        },
+        options);
+  }
+  Options o = TrasMuonOptions{};
+  set_field(o, "lr", "0.1234567890123456789");
+  EXPECT_EQ(std::get<TrasMuonOptions>(o).lr, 0.1234567890123456789);
+  set_field(o, "gamma", "0.5");
+  EXPECT_EQ(std::get<TrasMuonOptions>(o).gamma, 0.5);
+  set_field(o, "gamma", "lr");
+  EXPECT_FALSE(std::get<TrasMuonOptions>(o).gamma.has_value());
+  set_field(o, "clip", "hard");
+  EXPECT_EQ(std::get<TrasMuonOptions>(o).clip, Clip::hard);
+}
+
+TEST(Options, DescribeListsEveryFieldWithDefaultAndRange) {
+  const std::string text = describe(TrasMuonOptions{});
+  EXPECT_NE(text.find("c_min           0.1          in (0, 1]    strongest damping of a column\n"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace trasmuon

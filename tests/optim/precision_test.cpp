@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "support/model.h"
+
+namespace trasmuon {
+namespace {
+
+using test::random_values;
+using test::Single;
+
+/// Runs the same problem with W and G of the given types and in f32; the largest
+/// difference of the weights in units of the largest weight.
+template <class W, class G>
+double against_f32(const Options& rule, bool master) {
+  std::mt19937_64 rng(61);
+  const auto w0 = random_values<W>(9 * 14, rng);
+  std::vector<float> wide0;
+  for (W x : w0) wide0.push_back(static_cast<float>(test::to_double(x)));
+  Single<W> small(rule, w0, {9, 14}, {}, {.master_weights = master});
+  Single<float> wide(rule, wide0, {9, 14});
+  for (int step = 0; step < 10; ++step) {
+    const auto g = random_values<G>(9 * 14, rng);
+    std::vector<float> wide_g;
+    for (G x : g) wide_g.push_back(static_cast<float>(test::to_double(x)));
+    small.step(g);
+    wide.step(wide_g);
+  }
+  if (master) {  // the master is the f32 run, bit for bit
+    const auto* values = static_cast<const float*>(small.optimizer.state(0, "master").data);
+    for (std::size_t i = 0; i < wide.w.size(); ++i) EXPECT_EQ(values[i], wide.w[i]) << rule_name(rule);
+  }
+  double worst = 0, largest = 0;
+  for (std::size_t i = 0; i < wide.w.size(); ++i) {
+    worst = std::max(worst, std::abs(test::to_double(small.w[i]) - static_cast<double>(wide.w[i])));
+    largest = std::max(largest, std::abs(static_cast<double>(wide.w[i])));
+  }
+  return worst / largest;
+}
+
+TEST(Precision, SmallTypesFollowF32WithinTheirRounding) {
+  for (const Options& rule : test::all_rules()) {
+    // Ten roundings of half a unit in the last place each: 2^-9 for bf16, 2^-12 for f16.
+    EXPECT_LE((against_f32<bf16, bf16>(rule, false)), 10 * 0x1p-9) << rule_name(rule);
+    EXPECT_LE((against_f32<f16, f16>(rule, false)), 10 * 0x1p-12) << rule_name(rule);
+    EXPECT_LE((against_f32<bf16, float>(rule, false)), 10 * 0x1p-9) << rule_name(rule);
+    // Widening is exact; what differs is which product the compiler fuses into an addition.
+    EXPECT_LE((against_f32<float, bf16>(rule, false)), 1e-6) << rule_name(rule);
+    EXPECT_LE((against_f32<float, f16>(rule, false)), 1e-6) << rule_name(rule);
+  }
+}
+
+TEST(Precision, MasterWeightsRoundOnlyOnce) {
+  for (const Options& rule : test::all_rules()) {
+    EXPECT_LE((against_f32<bf16, bf16>(rule, true)), 0x1p-8) << rule_name(rule);
+    EXPECT_LE((against_f32<f16, float>(rule, true)), 0x1p-11) << rule_name(rule);
+  }
+}
+
+TEST(Precision, UpdatesBelowTheRoundingOfBf16NeedTheMaster) {
+  const AdamWOptions rule{.lr = 1e-4, .weight_decay = 0};
+  const std::vector<float> g(4, 1.0f);
+  Single<bf16> without(rule, std::vector<bf16>(4, to_bf16(1.0f)), {4});
+  Single<bf16> with(rule, std::vector<bf16>(4, to_bf16(1.0f)), {4}, {}, {.master_weights = true});
+  for (int step = 0; step < 100; ++step) {
+    without.step(g);
+    with.step(g);
+  }
+  EXPECT_EQ(to_float(without.w[0]), 1.0f);
+  EXPECT_NEAR(to_float(with.w[0]), 0.99f, 0x1p-8f);
+}
+
+}  // namespace
+}  // namespace trasmuon

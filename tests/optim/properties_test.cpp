@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "support/model.h"
+
+namespace trasmuon {
+namespace {
+
+using test::random_values;
+using test::Single;
+
+/// Weights after some steps whose gradients are multiplied by `scale`.
+template <class T>
+std::vector<T> trained(const Options& options, Shape shape, double scale, int steps = 6) {
+  std::mt19937_64 rng(41);
+  Single<T> one(options, random_values<T>(shape.elements(), rng), shape);
+  for (int step = 0; step < steps; ++step) {
+    auto g = random_values<T>(shape.elements(), rng);
+    for (T& x : g) x = static_cast<T>(static_cast<double>(x) * scale);
+    one.step(g);
+  }
+  return one.w;
+}
+
+template <class T>
+double largest_difference(const std::vector<T>& a, const std::vector<T>& b) {
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+  return worst;
+}
+
+// Powers of two scale every product exactly. What remains is eps beside the norm, at most
+// 1e-8 of it, seen through six steps (1e-6 of a step) and, in f32, rounding (1e-4).
+TEST(ScaleInvariance, TheUpdateDoesNotChangeUnderPowersOfTwo) {
+  const TrasMuonOptions options{.lr = 0.01, .weight_decay = 0, .trigger = 1, .min_damped_dim = 1};
+  for (Shape shape : {Shape{10, 16}, Shape{30, 9}, Shape{1, 8}}) {
+    const auto exact = trained<double>(options, shape, 1);
+    const auto single = trained<float>(options, shape, 1);
+    for (int k = -40; k <= 40; k += 5) {
+      const double scale = std::ldexp(1.0, k);
+      EXPECT_LE(largest_difference(trained<double>(options, shape, scale), exact), 1e-6 * options.lr) << "2^" << k;
+      EXPECT_LE(largest_difference(trained<float>(options, shape, scale), single), 1e-4 * options.lr) << "2^" << k;
+    }
+  }
+}
+
+TEST(ScaleInvariance, TinyAndHugeGradientsStillGiveAFullStep) {
+  for (double scale : {1e-36, 1e-25, 1e17}) {
+    const TrasMuonOptions options{.lr = 0.01, .weight_decay = 0, .clip = Clip::none};
+    std::mt19937_64 rng(42);
+    Single<float> one(options, std::vector<float>(200, 0.0f), {10, 20}, {}, {.diagnostics = true});
+    auto g = random_values<float>(200, rng);
+    for (float& x : g) x = static_cast<float>(x * scale);
+    one.step(g);
+    EXPECT_NEAR(one.optimizer.diagnostics(0)[0].update_rms, 0.01, 1e-4) << scale;
+  }
+}
+
+TEST(Determinism, TheSameInputGivesTheSameBitsWithAnyNumberOfThreads) {
+  const int before = num_threads();
+  for (const Options& options : test::all_rules()) {
+    set_num_threads(1);
+    const auto once = trained<float>(options, {300, 290}, 1, 2);
+    EXPECT_EQ(trained<float>(options, {300, 290}, 1, 2), once) << rule_name(options);
+    for (int threads : {2, 3}) {
+      set_num_threads(threads);
+      EXPECT_EQ(trained<float>(options, {300, 290}, 1, 2), once) << rule_name(options) << " " << threads;
+    }
+  }
+  set_num_threads(before);
+}
+
+TEST(NonFinite, OneBadEntrySkipsThatMatrixAndTouchesNothing) {
+  for (const Options& options : test::all_rules()) {
+    for (double bad : {std::nan(""), std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), 1e200}) {
+      std::mt19937_64 rng(43);
+      Single<double> one(options, random_values<double>(30, rng), {5, 6}, {}, {.diagnostics = true});
+      one.step(random_values<double>(30, rng));
+      const auto weights = one.w;
+      auto state = test::state_bytes(one.optimizer, 0);
+      auto g = random_values<double>(30, rng);
+      g[17] = bad;
+      one.step(g);
+      EXPECT_EQ(one.w, weights) << rule_name(options);
+      EXPECT_FALSE(one.optimizer.diagnostics(0)[0].updated);
+      const TensorView skipped = one.optimizer.state(0, "skipped");
+      EXPECT_EQ(*static_cast<std::int64_t*>(skipped.data), 1);
+      *static_cast<std::int64_t*>(skipped.data) = 0;
+      EXPECT_EQ(test::state_bytes(one.optimizer, 0), state) << rule_name(options);
+      one.step(random_values<double>(30, rng));
+      EXPECT_NE(one.w, weights) << "must go on afterwards";
+    }
+  }
+}
+
+TEST(NonFinite, LiteralModeFollowsTheLetter) {
+  Single<double> one(TrasMuonOptions{.literal = true}, std::vector<double>(6, 1.0), {2, 3});
+  one.step(std::vector<double>{1, 2, 3, std::nan(""), 5, 6});
+  EXPECT_TRUE(std::isnan(one.w[0]));
+}
+
+TEST(Guards, AGradientOfZeroFromTheStartLeavesTheWeightToDecayAlone) {
+  Single<float> one(TrasMuonOptions{.lr = 0.1, .weight_decay = 0.1}, std::vector<float>(100, 1.0f), {10, 10});
+  for (int step = 0; step < 3; ++step) one.step(std::vector<float>(100, 0.0f));
+  for (float w : one.w) EXPECT_NEAR(w, 0.970299f, 1e-6f);
+}
+
+TEST(Guards, MoreThanHalfDeadColumnsDoNotPinTheLiveOnes) {
+  std::mt19937_64 rng(44);
+  Single<double> one(TrasMuonOptions{}, std::vector<double>(160, 0.0), {10, 16}, {}, {.diagnostics = true});
+  for (int step = 0; step < 5; ++step) {
+    auto g = random_values<double>(160, rng);
+    for (std::size_t i = 0; i < g.size(); ++i) g[i] = i % 16 < 9 ? 0.0 : g[i];
+    one.step(g);
+    EXPECT_EQ(one.optimizer.diagnostics(0)[0].c_min, 1);
+  }
+}
+
+TEST(Guards, AScheduleThatStartsAtZeroDoesNotZeroTheDamping) {
+  std::mt19937_64 rng(45);
+  Single<double> one(TrasMuonOptions{.lr = 0, .rho = 0.5}, std::vector<double>(160, 0.0), {10, 16}, {}, {.diagnostics = true});
+  one.step(random_values<double>(160, rng));
+  EXPECT_GT(one.optimizer.diagnostics(0)[0].c_min, 0.9);
+  for (double w : one.w) EXPECT_EQ(w, 0);
+}
+
+}  // namespace
+}  // namespace trasmuon

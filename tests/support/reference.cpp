@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "trasmuon/orthogonalize.h"
+
+namespace trasmuon::test {
+
+Dense multiply(const Dense& a, const Dense& b) {
+  Dense c(a.rows, b.cols);
+  for (std::int64_t i = 0; i < a.rows; ++i) {
+    for (std::int64_t k = 0; k < a.cols; ++k) {
+      for (std::int64_t j = 0; j < b.cols; ++j) c(i, j) += a(i, k) * b(k, j);
+    }
+  }
+  return c;
+}
+
+Dense transpose(const Dense& a) {
+  Dense t(a.cols, a.rows);
+  for (std::int64_t i = 0; i < a.rows; ++i) {
+    for (std::int64_t j = 0; j < a.cols; ++j) t(j, i) = a(i, j);
+  }
+  return t;
+}
+
+double frobenius(const Dense& a) {
+  return std::sqrt(std::inner_product(a.data.begin(), a.data.end(), a.data.begin(), 0.0));
+}
+
+Dense random_normal(std::int64_t rows, std::int64_t cols, std::mt19937_64& rng, double scale) {
+  std::normal_distribution<double> normal;
+  Dense x(rows, cols);
+  for (double& value : x.data) value = scale * normal(rng);
+  return x;
+}
+
+void symmetric_eigen(Dense a, Dense& vectors, std::vector<double>& values) {
+  const std::int64_t n = a.rows;
+  vectors = Dense(n, n);
+  for (std::int64_t i = 0; i < n; ++i) vectors(i, i) = 1;
+  for (int sweep = 0; sweep < 60; ++sweep) {
+    double off = 0;
+    for (std::int64_t p = 0; p < n; ++p) {
+      for (std::int64_t q = p + 1; q < n; ++q) {
+        off += a(p, q) * a(p, q);
+        if (a(p, q) == 0) continue;
+        const double theta = (a(q, q) - a(p, p)) / (2 * a(p, q));
+        const double t = std::copysign(1.0, theta) / (std::abs(theta) + std::hypot(theta, 1.0));
+        const double c = 1 / std::hypot(t, 1.0), s = t * c;
+        for (std::int64_t k = 0; k < n; ++k) {
+          const double kp = a(k, p), kq = a(k, q);
+          a(k, p) = c * kp - s * kq;
+          a(k, q) = s * kp + c * kq;
+        }
+        for (std::int64_t k = 0; k < n; ++k) {
+          const double pk = a(p, k), qk = a(q, k);
+          a(p, k) = c * pk - s * qk;
+          a(q, k) = s * pk + c * qk;
+          const double vp = vectors(k, p), vq = vectors(k, q);
+          vectors(k, p) = c * vp - s * vq;
+          vectors(k, q) = s * vp + c * vq;
+        }
+      }
+    }
+    if (off < 1e-300) break;
+  }
+  values.resize(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) values[static_cast<std::size_t>(i)] = a(i, i);
+}
+
+Dense apply_to_singular_values(const Dense& a, double (*f)(double, const void*), const void* context) {
+  if (a.rows > a.cols) return transpose(apply_to_singular_values(transpose(a), f, context));
+  Dense u;
+  std::vector<double> eigenvalues;
+  symmetric_eigen(multiply(a, transpose(a)), u, eigenvalues);
+  Dense scaled = transpose(u);  // diag(f(sigma) / sigma) U^T
+  const double largest = *std::max_element(eigenvalues.begin(), eigenvalues.end());
+  for (std::int64_t i = 0; i < scaled.rows; ++i) {
+    const double eigenvalue = eigenvalues[static_cast<std::size_t>(i)];
+    const double sigma = std::sqrt(std::max(0.0, eigenvalue));
+    const double factor = eigenvalue > 1e-14 * largest ? f(sigma, context) / sigma : 0;  // directions of rank only
+    for (std::int64_t j = 0; j < scaled.cols; ++j) scaled(i, j) *= factor;
+  }
+  return multiply(multiply(u, scaled), a);
+}
+
+Dense polar(const Dense& a) {
+  return apply_to_singular_values(a, [](double, const void*) { return 1.0; }, nullptr);
+}
+
+Dense newton_schulz(const Dense& a, double scale, const std::vector<NewtonSchulzTriple>& triples) {
+  const bool tall = a.rows > a.cols;
+  Dense x = tall ? transpose(a) : a;
+  for (double& value : x.data) value *= scale;
+  for (const NewtonSchulzTriple& t : triples) {
+    const Dense gram = multiply(x, transpose(x));
+    const Dense square = multiply(gram, gram);
+    Dense p(gram.rows, gram.cols);
+    for (std::size_t i = 0; i < p.data.size(); ++i) p.data[i] = t.b * gram.data[i] + t.c * square.data[i];
+    for (std::int64_t i = 0; i < p.rows; ++i) p(i, i) += t.a;
+    x = multiply(p, x);
+  }
+  return tall ? transpose(x) : x;
+}
+
+ReferenceTrasMuon::ReferenceTrasMuon(const TrasMuonOptions& o, Dense w0)
+    : options(o),
+      w(std::move(w0)),
+      m(w.rows, w.cols),
+      v_row(static_cast<std::size_t>(w.rows)),
+      c_ema(static_cast<std::size_t>(w.cols), 1.0),
+      c_last(c_ema),
+      c_sum(static_cast<std::size_t>(w.cols)) {}
+
+void ReferenceTrasMuon::step(const Dense& g) {
+  const TrasMuonOptions& o = options;
+  const bool guarded = !o.literal;
+  if (guarded && !std::all_of(g.data.begin(), g.data.end(), [](double x) { return std::isfinite(x); })) {
+    ++skipped;
+    return;
+  }
+  ++t;
+  const double rows = static_cast<double>(w.rows), cols = static_cast<double>(w.cols), gamma = o.gamma.value_or(o.lr);
+  for (double& value : w.data) value *= 1 - o.lr * o.weight_decay;
+  for (std::size_t i = 0; i < m.data.size(); ++i) m.data[i] = o.beta1 * m.data[i] + (1 - o.beta1) * g.data[i];
+
+  Dense u = m;
+  if (o.nesterov) {
+    for (std::size_t i = 0; i < u.data.size(); ++i) u.data[i] = (1 - o.beta1) * g.data[i] + o.beta1 * m.data[i];
+  }
+  const double norm = frobenius(u);
+  const double rms_scale = 1 / (norm / std::sqrt(rows * cols) + o.eps);
+  const double scale = rms_scale / (norm * rms_scale + o.eps);
+  const auto known = coefficient_set(o.coefficients).triples;
+  std::vector<NewtonSchulzTriple> triples;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(o.ns_steps); ++i) triples.push_back(known[std::min(i, known.size() - 1)]);
+  Dense update = newton_schulz(u, scale, triples);
+
+  for (std::int64_t i = 0; i < w.rows; ++i) {
+    double mean = 0;
+    for (std::int64_t j = 0; j < w.cols; ++j) mean += update(i, j) * update(i, j) / cols;
+    double& v = v_row[static_cast<std::size_t>(i)];
+    v = o.beta2 * v + (1 - o.beta2) * mean;
+    for (std::int64_t j = 0; j < w.cols; ++j) update(i, j) /= std::sqrt(v + o.eps);
+  }
+  const double eta_hat = o.rms_scale * o.lr * std::sqrt(rows * cols) / (frobenius(update) + o.eps);
+
+  std::vector<double> energy(static_cast<std::size_t>(w.cols));
+  for (std::int64_t i = 0; i < w.rows; ++i) {
+    for (std::int64_t j = 0; j < w.cols; ++j) energy[static_cast<std::size_t>(j)] += m(i, j) * m(i, j);
+  }
+  std::vector<double> sorted = energy;
+  std::sort(sorted.begin(), sorted.end());
+  const std::size_t n = sorted.size();
+  e_ref = o.beta_energy * e_ref + (1 - o.beta_energy) * (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+  const double reference = guarded ? e_ref / (1 - std::pow(o.beta_energy, static_cast<double>(t))) : e_ref;
+  const double eps_energy = guarded ? o.eps_energy : o.eps;
+  gamma_sum += gamma * gamma;
+  const bool damped = o.clip != Clip::none && (o.literal || std::min(w.rows, w.cols) >= o.min_damped_dim);
+  for (std::size_t j = 0; j < n; ++j) {
+    c_sum[j] += gamma * gamma * c_last[j];
+    const double c_avg = guarded ? (gamma_sum > 0 ? c_sum[j] / gamma_sum : 1.0) : c_sum[j] / (gamma_sum + o.eps);
+    if (damped && t > o.warmup && t % o.period == 0) {
+      const double r = energy[j] / (reference + eps_energy);
+      double inst = 1;
+      if (r > o.trigger && !(guarded && reference <= o.eps_energy)) {
+        inst = o.clip == Clip::soft ? 1 / (1 + o.alpha * std::log(1 + r))
+                                    : std::sqrt(o.trigger * reference / (energy[j] + eps_energy));
+        inst = std::clamp(inst, o.c_min, 1.0);
+      }
+      c_ema[j] = o.beta_clip * c_ema[j] + (1 - o.beta_clip) * inst;
+    }
+    double c = damped && t > o.warmup ? (1 - o.rho) * c_ema[j] + o.rho * c_avg : 1.0;
+    if (guarded) c = std::clamp(c, o.c_min, 1.0);
+    c_last[j] = c;
+    for (std::int64_t i = 0; i < w.rows; ++i) {
+      w(i, static_cast<std::int64_t>(j)) -= eta_hat * update(i, static_cast<std::int64_t>(j)) * c;
+    }
+  }
+}
+
+}  // namespace trasmuon::test
