@@ -35,10 +35,12 @@ struct Classified {
   std::string reason;  ///< "hidden matrix", "embedding", "bias", "override *.gate.weight", ...
 };
 
-/// Which parameters take the matrix rule and which AdamW, by name and shape. Throws
-/// Error on a name listed twice, an empty name, a zero-size parameter, an override
-/// that matches nothing or sends a vector to the matrix rule, and when no parameter
-/// is left for the matrix rule.
+/// Which parameters take the matrix rule and which AdamW, by name and shape. Names are
+/// split at '.', '/' and '_' and compared by whole words (`multihead` is no head); inside
+/// numbered blocks `head` and `output` are hidden weights.
+/// Throws Error on a name listed twice, an empty name, a zero-size parameter, an override
+/// that matches nothing or sends a vector to the matrix rule, and when no parameter is
+/// left for the matrix rule.
 TRASMUON_API std::vector<Classified> classify(std::span<const NamedShape> parameters,
                                               std::span<const FamilyOverride> overrides = {});
 

@@ -42,7 +42,7 @@ RowChunks::RowChunks(std::int64_t rows_, std::int64_t cols) : rows(rows_) {
 }
 
 template <class T>
-void squares(const MatrixView& x, bool per_row, double* sums) {
+void squares(const MatrixView& x, bool per_row, double* sums, Arena& arena) {
   const auto& kernel = kernels<T>();
   const RowChunks chunks(x.rows, x.cols);
   if (per_row) {
@@ -51,20 +51,25 @@ void squares(const MatrixView& x, bool per_row, double* sums) {
     });
     return;
   }
-  std::vector<double> partial(static_cast<std::size_t>(chunks.count * x.cols));
+  arena.reserve(Arena::bytes_for<double>(chunks.count * x.cols));
+  double* partial = arena.take<double>(chunks.count * x.cols);
   for_each_chunk(chunks, [&](std::int64_t first, std::int64_t last, std::int64_t chunk) {
-    for (std::int64_t i = first; i < last; ++i) {
-      kernel.add_squares(x.row<T>(i), partial.data() + chunk * x.cols, x.cols);
-    }
+    double* own = partial + chunk * x.cols;
+    std::fill_n(own, x.cols, 0.0);
+    for (std::int64_t i = first; i < last; ++i) kernel.add_squares(x.row<T>(i), own, x.cols);
   });
-  std::copy_n(partial.begin(), x.cols, sums);
-  for (std::int64_t chunk = 1; chunk < chunks.count; ++chunk) {
-    for (std::int64_t j = 0; j < x.cols; ++j) sums[j] += partial[static_cast<std::size_t>(chunk * x.cols + j)];
-  }
+  add_chunks(partial, chunks.count, x.cols, sums);
 }
 
-template void squares<float>(const MatrixView&, bool, double*);
-template void squares<double>(const MatrixView&, bool, double*);
+template void squares<float>(const MatrixView&, bool, double*, Arena&);
+template void squares<double>(const MatrixView&, bool, double*, Arena&);
+
+void add_chunks(const double* partial, std::int64_t chunks, std::int64_t cols, double* sums) {
+  std::copy_n(partial, cols, sums);
+  for (std::int64_t chunk = 1; chunk < chunks; ++chunk) {
+    for (std::int64_t j = 0; j < cols; ++j) sums[j] += partial[chunk * cols + j];
+  }
+}
 
 void CpuBackend::begin(std::span<Matrix> batch, const MuonPipeline& pipeline) {
   const bool lookahead = pipeline.momentum.nesterov;

@@ -31,6 +31,7 @@ class CpuBackend final : public Backend {
   std::size_t workspace_bytes() const override;
 
  private:
+  /// Scratch of one worker of a region; ready_worker_arenas() comes first.
   Arena& worker_arena(int worker) { return worker_arenas_[static_cast<std::size_t>(worker)]; }
   void ready_worker_arenas();
 
@@ -66,8 +67,11 @@ void for_each_chunk(const RowChunks& chunks, Body&& body) {
   });
 }
 
-/// sums[j] <- sum over rows of x_ij^2 (along_rows false) or sums[i] <- sum over columns.
+/// sums[i] <- sum_j x_ij^2 (per_row) or sums[j] <- sum_i x_ij^2.
 template <class T>
-void squares(const MatrixView& x, bool per_row, double* sums);
+void squares(const MatrixView& x, bool per_row, double* sums, Arena& arena);
+
+/// sums[j] <- sum over chunks of partial[chunk * cols + j], in the order of the chunks.
+void add_chunks(const double* partial, std::int64_t chunks, std::int64_t cols, double* sums);
 
 }  // namespace trasmuon::cpu

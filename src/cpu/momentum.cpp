@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <vector>
 
 #include "cpu/backend.h"
 #include "cpu/kernels.h"
@@ -9,7 +9,8 @@
 namespace trasmuon::cpu {
 
 void CpuBackend::momentum(std::span<Matrix> batch, const MomentumStage& stage) {
-  for_each_active(batch, [&]<class T>(Matrix& x, int) {
+  ready_worker_arenas();
+  for_each_active(batch, [&]<class T>(Matrix& x, int worker) {
     ++*x.step;
     const auto& kernel = kernels<T>();
     const auto update = kernel.momentum[static_cast<int>(x.gradient.dtype)];
@@ -19,33 +20,29 @@ void CpuBackend::momentum(std::span<Matrix> batch, const MomentumStage& stage) {
     const RowChunks chunks(x.momentum.rows, cols);
     // One pass over the gradient: each row's momentum, its squares and its look-ahead
     // are taken while the row is in the nearest cache.
-    std::vector<double> energy(static_cast<std::size_t>(x.transposed ? 0 : chunks.count * cols));
-    std::vector<double> lookahead_squares(static_cast<std::size_t>(x.lookahead.data ? chunks.count : 0));
+    Arena& arena = worker_arena(worker);
+    arena.reserve(Arena::bytes_for<double>(chunks.count * cols) + Arena::bytes_for<double>(chunks.count));
+    double* energy = arena.take<double>(chunks.count * cols);
+    double* lookahead_squares = arena.take<double>(chunks.count);
     for_each_chunk(chunks, [&](std::int64_t first, std::int64_t last, std::int64_t chunk) {
+      std::fill_n(energy + chunk * cols, cols, 0.0);
+      lookahead_squares[chunk] = 0;
       for (std::int64_t i = first; i < last; ++i) {
         T* m = x.momentum.row<T>(i);
         update(m, x.gradient.row_bytes(i), beta, cols);
         if (x.transposed) x.column_energy[i] = kernel.sum_squares(m, cols);
-        else kernel.add_squares(m, energy.data() + chunk * cols, cols);
+        else kernel.add_squares(m, energy + chunk * cols, cols);
         if (x.lookahead.data != nullptr) {
           T* u = x.lookahead.row<T>(i);
           load(x.gradient.row_bytes(i), u, cols);
           kernel.nesterov(u, m, beta, cols);
-          lookahead_squares[static_cast<std::size_t>(chunk)] += kernel.sum_squares(u, cols);
+          lookahead_squares[chunk] += kernel.sum_squares(u, cols);
         }
       }
     });
-    if (!x.transposed) {
-      for (std::int64_t j = 0; j < cols; ++j) {
-        double sum = 0;
-        for (std::int64_t chunk = 0; chunk < chunks.count; ++chunk) {
-          sum += energy[static_cast<std::size_t>(chunk * cols + j)];
-        }
-        x.column_energy[j] = sum;
-      }
-    }
+    if (!x.transposed) add_chunks(energy, chunks.count, cols, x.column_energy);
     const double squares = x.lookahead.data != nullptr
-                               ? std::accumulate(lookahead_squares.begin(), lookahead_squares.end(), 0.0)
+                               ? std::accumulate(lookahead_squares, lookahead_squares + chunks.count, 0.0)
                                : std::accumulate(x.column_energy, x.column_energy + x.n, 0.0);
     x.input_norm = std::sqrt(squares);
   });

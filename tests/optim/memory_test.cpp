@@ -41,7 +41,7 @@ TEST(Memory, WorkspaceIsBoundedByTheLargestMatrixNotByTheModel) {
   EXPECT_EQ(workspace(8, 320, 640), workspace(1, 320, 640));
   // Small matrices are stepped together, but never more of them than the largest has room for.
   EXPECT_LE(workspace(64, 32, 32), 2 * workspace(2, 32, 32));
-  // O, a second iterate, four squares of the short side, packed panels.
+  // O, a second iterate, four squares of the short side, packed panels and small vectors.
   EXPECT_LE(workspace(1, 320, 640), sizeof(float) * (2u * 320 * 640 + 4u * 320 * 320 + 300u * (320 + 640)) + 65536u);
 }
 

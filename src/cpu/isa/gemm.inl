@@ -4,32 +4,76 @@
 template <class T>
 constexpr int kTileCols = 2 * kLanes<T>;
 
+// Transposes a square of vectors in registers: log2(lanes) rounds, in each of which pairs
+// of vectors at distance D exchange the lanes whose index has, or lacks, the bit D.
+template <class T, int D = kLanes<T> / 2>
+inline void transpose_vectors(Vector<T>* rows) {
+  if constexpr (D > 0) {
+    constexpr int lanes = kLanes<T>;
+    Index<T> keep_low, keep_high;
+    for (int l = 0; l < lanes; ++l) {
+      keep_low[l] = (l & D) != 0 ? lanes + l - D : l;
+      keep_high[l] = (l & D) != 0 ? lanes + l : l + D;
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < lanes; ++i) {
+      if ((i & D) != 0) continue;
+      const Vector<T> low = rows[i], high = rows[i + D];
+      rows[i] = __builtin_shuffle(low, high, keep_low);
+      rows[i + D] = __builtin_shuffle(low, high, keep_high);
+    }
+    transpose_vectors<T, D / 2>(rows);
+  }
+}
+
+// out[j * out_stride + i] <- in[i * in_stride + j] for i < Rows <= lanes, j < lanes.
+template <class T, int Rows>
+inline void transpose_block(const T* in, std::int64_t in_stride, T* out, std::int64_t out_stride) {
+  Vector<T> rows[kLanes<T>] = {};
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) __builtin_memcpy(&rows[i], in + i * in_stride, sizeof rows[i]);
+  transpose_vectors<T>(rows);
+#pragma GCC unroll 16
+  for (int j = 0; j < kLanes<T>; ++j) __builtin_memcpy(out + j * out_stride, &rows[j], Rows * sizeof(T));
+}
+
+// out[j * out_stride + i] <- in[i * in_stride + j] for i < Rows, j < count.
+template <class T, int Rows>
+inline void transpose(const T* in, std::int64_t in_stride, T* out, std::int64_t out_stride, std::int64_t count) {
+  constexpr int lanes = kLanes<T>, whole = Rows / lanes * lanes;
+  const std::int64_t blocks = count / lanes * lanes;
+  for (std::int64_t j = 0; j < blocks; j += lanes) {
+    for (int i = 0; i < whole; i += lanes) {
+      transpose_block<T, lanes>(in + i * in_stride + j, in_stride, out + j * out_stride + i, out_stride);
+    }
+    if constexpr (Rows > whole) {
+      transpose_block<T, Rows - whole>(in + whole * in_stride + j, in_stride, out + j * out_stride + whole, out_stride);
+    }
+  }
+  for (std::int64_t j = blocks; j < count; ++j) {
+    for (int i = 0; i < Rows; ++i) out[j * out_stride + i] = in[i * in_stride + j];
+  }
+}
+
 // A panel holds, for each step along the summed dimension, Width consecutive values.
 template <class T, int Width>
 void pack_panel(const PanelSource<T>& source, T* panel) {
   const std::int64_t depth = source.depth;
-  if (source.width < Width || source.scale != 1.0 || (source.across != 1 && source.along != 1)) {
+  if (source.width < Width || (source.across != 1 && source.along != 1)) {
     for (std::int64_t p = 0; p < depth; ++p) {
-      for (std::int64_t i = 0; i < source.width; ++i) {
-        const double value = source.data[i * source.across + p * source.along];
-        panel[p * Width + i] = static_cast<T>(value * source.scale);
+      for (std::int64_t i = 0; i < Width; ++i) {
+        panel[p * Width + i] = i < source.width ? source.data[i * source.across + p * source.along] : T(0);
       }
-      for (std::int64_t i = source.width; i < Width; ++i) panel[p * Width + i] = T(0);
     }
   } else if (source.across == 1) {
     for (std::int64_t p = 0; p < depth; ++p) {
       __builtin_memcpy(panel + p * Width, source.data + p * source.along, Width * sizeof(T));
     }
   } else {
-    // Transpose in strips of 16: each source line is read whole, the strip stays in L1.
-    for (std::int64_t p0 = 0; p0 < depth; p0 += 16) {
-      const std::int64_t p1 = p0 + 16 < depth ? p0 + 16 : depth;
-      for (int i = 0; i < Width; ++i) {
-        const T* line = source.data + i * source.across;
-        for (std::int64_t p = p0; p < p1; ++p) panel[p * Width + i] = line[p];
-      }
-    }
+    transpose<T, Width>(source.data, source.across, panel, Width, depth);
   }
+  if (source.scale == 1.0) return;
+  for (std::int64_t i = 0; i < depth * Width; ++i) panel[i] = static_cast<T>(static_cast<double>(panel[i]) * source.scale);
 }
 
 template <class T>
@@ -55,6 +99,10 @@ void finish_tile(const T* tile, const TileTarget<T>& to) {
     if (to.diagonal != T(0) && on_diagonal >= 0 && on_diagonal < cols) c[on_diagonal] += to.diagonal;
   }
   if (!to.symmetric || !to.last) return;
+  if (to.rows == kTileRows && to.cols == width && to.row >= to.col + width) {  // clear of the diagonal
+    transpose<T, kTileRows>(to.c + to.row * to.ldc + to.col, to.ldc, to.c + to.col * to.ldc + to.row, to.ldc, width);
+    return;
+  }
   for (std::int64_t j = 0; j < to.cols; ++j) {
     const std::int64_t col = to.col + j;
     T* mirrored = to.c + col * to.ldc;
@@ -75,7 +123,7 @@ void multiply_tile(std::int64_t depth, const T* rows_panel, const T* cols_panel,
     __builtin_memcpy(&right, cols_panel + lanes, sizeof right);
 #pragma GCC unroll 16
     for (int i = 0; i < kTileRows; ++i) {
-      const Vector<T> value = Vector<T>{} + rows_panel[i];
+      const Vector<T> value = rows_panel[i] - Vector<T>{};  // a broadcast: x - 0 is x, 0 + x is not for -0
       sum[i][0] += value * left;
       sum[i][1] += value * right;
     }

@@ -20,13 +20,17 @@ struct VectorOf;
 template <>
 struct VectorOf<float> {
   typedef float type __attribute__((vector_size(kVectorBytes)));
+  typedef std::int32_t index __attribute__((vector_size(kVectorBytes)));
 };
 template <>
 struct VectorOf<double> {
   typedef double type __attribute__((vector_size(kVectorBytes)));
+  typedef std::int64_t index __attribute__((vector_size(kVectorBytes)));
 };
 template <class T>
 using Vector = typename VectorOf<T>::type;
+template <class T>
+using Index = typename VectorOf<T>::index;  // lane numbers for shuffles
 template <class T>
 constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
 

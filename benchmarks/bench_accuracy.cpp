@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rounding error of the two forms of Newton-Schulz in f32, against f64, over spectra from
+// flat to six decades: what docs/decisions/0002-gram-segments.md rests on.
+#include <cmath>
+#include <cstdio>
+#include <random>
+#include <vector>
+
+#include "cpu/arena.h"
+#include "cpu/newton_schulz.h"
+#include "optim/rule.h"
+
+namespace {
+
+using namespace trasmuon;
+
+constexpr std::int64_t kRows = 256, kCols = 1024;
+
+struct Spectrum {
+  const char* name;
+  double (*value)(int index);
+};
+
+constexpr Spectrum kSpectra[] = {
+    {"Gaussian", [](int) { return 1.0; }},
+    {"power law 1/i", [](int i) { return 1.0 / (i + 1); }},
+    {"power law 1/i^2", [](int i) { return std::pow(i + 1, -2.0); }},
+    {"six decades", [](int i) { return std::pow(10.0, -6.0 * i / kRows); }},
+    {"four large, rest 1e-4", [](int i) { return i < 4 ? 1.0 : 1e-4; }},
+};
+
+/// L diag(spectrum) R with Gaussian L and R, rounded to f32.
+std::vector<float> matrix(const Spectrum& spectrum, std::mt19937_64& rng) {
+  std::normal_distribution<double> normal;
+  std::vector<double> left(kRows * kRows), right(kRows * kCols), product(kRows * kCols);
+  for (double& x : left) x = normal(rng) / std::sqrt(kRows);
+  for (double& x : right) x = normal(rng) / std::sqrt(kCols);
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    for (std::int64_t k = 0; k < kRows; ++k) {
+      const double scaled = left[static_cast<std::size_t>(i * kRows + k)] * spectrum.value(static_cast<int>(k));
+      for (std::int64_t j = 0; j < kCols; ++j) {
+        product[static_cast<std::size_t>(i * kCols + j)] += scaled * right[static_cast<std::size_t>(k * kCols + j)];
+      }
+    }
+  }
+  return {product.begin(), product.end()};
+}
+
+template <class T>
+std::vector<T> orthogonalized(const std::vector<float>& x, const char* set, NewtonSchulzForm form) {
+  const std::vector<T> in(x.begin(), x.end());
+  double squares = 0;
+  for (float value : x) squares += static_cast<double>(value) * static_cast<double>(value);
+  std::vector<T> out(x.size());
+  cpu::Arena arena;
+  cpu::newton_schulz<T>(in.data(), kRows, kCols, kCols, 1 / std::sqrt(squares), triples_of(set, 5), form, out.data(), arena);
+  return out;
+}
+
+double relative_error(const std::vector<float>& ours, const std::vector<double>& exact) {
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    difference += std::pow(static_cast<double>(ours[i]) - exact[i], 2);
+    size += exact[i] * exact[i];
+  }
+  return std::sqrt(difference / size);
+}
+
+}  // namespace
+
+int main() {
+  std::printf("relative Frobenius error in f32, %d x %d, five steps\n", static_cast<int>(kRows), static_cast<int>(kCols));
+  std::printf("%-24s %-14s %10s %10s\n", "spectrum", "coefficients", "standard", "gram");
+  std::mt19937_64 rng(1);
+  for (const Spectrum& spectrum : kSpectra) {
+    const std::vector<float> x = matrix(spectrum, rng);
+    for (const char* set : {"keller", "you", "polar_express"}) {
+      const auto exact = orthogonalized<double>(x, set, NewtonSchulzForm::standard);
+      std::printf("%-24s %-14s %10.1e %10.1e\n", spectrum.name, set,
+                  relative_error(orthogonalized<float>(x, set, NewtonSchulzForm::standard), exact),
+                  relative_error(orthogonalized<float>(x, set, NewtonSchulzForm::gram), exact));
+    }
+  }
+}

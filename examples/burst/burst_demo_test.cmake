@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# Runs the demo with tiny settings: its files must be complete, its losses finite.
+set(seeds 2)
+set(steps 100)
+set(methods 8)
+file(REMOVE_RECURSE ${FOLDER})
+execute_process(COMMAND ${PROGRAM} --seeds ${seeds} --steps ${steps} --out ${FOLDER} COMMAND_ERROR_IS_FATAL ANY)
+
+# expect_rows(name count pattern): a header and `count` rows, each matching `pattern`.
+function(expect_rows name count pattern)
+  file(STRINGS ${FOLDER}/${name} rows)
+  list(POP_FRONT rows)
+  list(FILTER rows INCLUDE REGEX "^[01],[A-Za-z -]+${pattern}$")
+  list(LENGTH rows found)
+  if(NOT found EQUAL count)
+    message(FATAL_ERROR "${name}: expected ${count} rows like ${pattern}, found ${found}")
+  endif()
+endfunction()
+
+set(number ",[-+.e0-9]+")  # no nan, no inf
+math(EXPR curve_rows "2 * ${methods} * (${steps} + 1)")
+math(EXPR event_rows "2 * ${methods} * 10")
+math(EXPR run_rows "2 * ${methods} * ${seeds}")
+expect_rows(curves.csv ${curve_rows} "${number}${number}${number}${number}")
+expect_rows(events.csv ${event_rows} "${number}${number}${number}${number}${number}")
+expect_rows(runs.csv ${run_rows} "${number}${number}${number}${number}${number}${number}")
+
+# The first burst comes with step 10: until then both kinds of run are one and the same.
+function(curve_row bursts step result)
+  file(STRINGS ${FOLDER}/curves.csv row REGEX "^${bursts},TrasMuon noclip,${step},")
+  string(SUBSTRING "${row}" 1 -1 row)
+  set(${result} "${row}" PARENT_SCOPE)
+endfunction()
+foreach(step 9 10)
+  curve_row(1 ${step} burst_${step})
+  curve_row(0 ${step} calm_${step})
+endforeach()
+if(NOT burst_9 STREQUAL calm_9 OR burst_10 STREQUAL calm_10)
+  message(FATAL_ERROR "bursts must start with step 10: ${burst_9} ${calm_9} ${burst_10} ${calm_10}")
+endif()
+
+find_program(gnuplot gnuplot)
+if(gnuplot AND NOT EXISTS ${FOLDER}/burst_demo.png)
+  message(FATAL_ERROR "gnuplot is there, the plot is not")
+endif()
+
+# expect_usage_error(text arguments...)
+function(expect_usage_error text)
+  execute_process(COMMAND ${PROGRAM} ${ARGN} RESULT_VARIABLE code ERROR_VARIABLE message)
+  if(NOT code EQUAL 2 OR NOT message MATCHES "${text}")
+    message(FATAL_ERROR "${ARGN}: expected exit code 2 and '${text}', got ${code}: ${message}")
+  endif()
+endfunction()
+expect_usage_error("unknown argument '--speed'" --speed 2)
+expect_usage_error("--seeds must be in" --seeds 0)
+expect_usage_error("--steps must be in" --steps 1e3)
+expect_usage_error("--out needs a value" --out)
