@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trasmuon/options.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <sstream>
 #include <type_traits>
 
@@ -52,8 +54,8 @@ bool parse_number(std::string_view text, N& value) {
 template <class F>
 std::string parse(std::string_view text, F& field) {
   if constexpr (std::is_same_v<F, bool>) {
-    if (text != "true" && text != "false") return "true or false";
-    field = text == "true";
+    if (text != "true" && text != "false" && text != "1" && text != "0") return "true or false";
+    field = text == "true" || text == "1";
   } else if constexpr (std::is_same_v<F, std::string>) {
     field = text;
   } else if constexpr (std::is_same_v<F, std::optional<double>>) {
@@ -72,9 +74,10 @@ std::string parse(std::string_view text, F& field) {
     }
     return "one of " + known;
   } else if constexpr (std::is_integral_v<F>) {
-    // "3" and "3.0" alike: the C ABI and schedules speak in doubles.
+    // "3" and "3.0" alike: the C ABI and schedules speak in doubles, whole up to 2^53.
+    constexpr double kLargest = std::min(0x1p53, static_cast<double>(std::numeric_limits<F>::max()));
     double value = 0;
-    if (!parse_number(text, value) || value != std::floor(value) || std::abs(value) > 2147483647.0) return "a whole number";
+    if (!parse_number(text, value) || value != std::floor(value) || std::abs(value) > kLargest) return "a whole number";
     field = static_cast<F>(value);
   } else {
     if (!parse_number(text, field)) return "a number";

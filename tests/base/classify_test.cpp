@@ -32,17 +32,18 @@ std::string families(const std::vector<FamilyOverride>& overrides) {
 }
 
 TEST(Classify, WordsCountWhole) {
-  for (const char* name :
-       {"attn.head_proj", "multihead.q_proj.weight", "normal.weight", "abnormal.weight",
-        "layers.0.self_attn.out_proj.weight", "h.0.attn.c_attn.weight", "layers.0.output.weight",
-        "attn.multihead_attn.in_proj_weight", "headless.weight", "embedded.weight", "biased.weight",
-        "scores.proj.weight", "blocks.3.fc.weight", "encoder.fc.weight", "fc1.weight", "lnorma.weight"}) {
+  for (const char* name : {"attn.head_proj", "multihead.q_proj.weight", "normal.weight", "abnormal.weight",
+                           "layers.0.self_attn.out_proj.weight", "h.0.attn.c_attn.weight", "layers.0.output.weight",
+                           "attn.multihead_attn.in_proj_weight", "headless.weight", "embedded.weight", "biased.weight",
+                           "scores.proj.weight", "blocks.3.fc.weight", "blocks.3.attn.head.weight", "encoder.fc.weight",
+                           "fc1.weight", "lnorma.weight"}) {
     EXPECT_EQ(judge(name, {64, 64}).family, Family::matrix) << name << ": " << judge(name, {64, 64}).reason;
   }
   for (const char* name :
        {"embed", "model.embedding.weight", "tok_emb.weight", "word_embeddings.weight", "net.wpe.weight",
         "unembed.weight", "head.weight", "mlm_head.dense.weight", "final_layer_norm.weight", "bn1.weight",
-        "encoder/LayerNorm/scale", "attn.bias", "output.weight", "score.weight", "decoder.output_layer.weight"}) {
+        "encoder/LayerNorm/scale", "attn.bias", "output.weight", "score.weight", "module.model.fc.weight",
+        "_orig_mod.output.weight", "decoder.output_layer.weight"}) {
     EXPECT_EQ(judge(name, {64, 64}).family, Family::adamw) << name;
   }
 }
