@@ -127,10 +127,11 @@ TRASMUON_API void validate(const Options& options);
 /// Settings that are allowed but known to be weak, one sentence each.
 TRASMUON_API std::vector<std::string> warnings(const Options& options);
 
-/// Reads or sets one field by name; a text value is parsed to the field's type.
-/// set_field validates the whole and leaves `options` unchanged when it throws.
+/// Reads or sets one field by name; a text value is parsed to the field's type, a number
+/// must fit it (0 and 1 for switches). set_field validates the whole and leaves `options` unchanged when it throws.
 TRASMUON_API std::string get_field(const Options& options, std::string_view field);
 TRASMUON_API void set_field(Options& options, std::string_view field, std::string_view value);
+TRASMUON_API void set_field(Options& options, std::string_view field, double value);
 
 /// A table of the rule's fields: name, default, range, description.
 TRASMUON_API std::string describe(const Options& options);

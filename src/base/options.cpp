@@ -206,6 +206,10 @@ void set_field(Options& options, std::string_view field, std::string_view value)
   options = std::move(changed);
 }
 
+void set_field(Options& options, std::string_view field, double value) {
+  set_field(options, field, std::string_view(shortest(value)));
+}
+
 std::string describe(const Options& options) {
   std::ostringstream text;
   std::visit(

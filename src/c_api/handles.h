@@ -21,10 +21,3 @@ struct trasmuon_optimizer {
   trasmuon::Optimizer optimizer;
   std::vector<trasmuon::TensorView> gradients;  // kept between steps for its capacity
 };
-
-namespace trasmuon::c_api {
-
-/// set_field with a number; switches take 0 and 1.
-void set_number(Options& options, std::string_view field, double value);
-
-}  // namespace trasmuon::c_api

@@ -76,9 +76,7 @@ int trasmuon_optimizer_set(trasmuon_optimizer* optimizer, size_t group, const ch
 
 int trasmuon_optimizer_set_number(trasmuon_optimizer* optimizer, size_t group, const char* field, double value) {
   return guarded(__func__, [&] {
-    trasmuon::Options changed = optimizer_of(optimizer).options(group);
-    set_number(changed, &require(field, "field"), value);
-    optimizer->optimizer.set_options(group, std::move(changed));
+    optimizer_of(optimizer).set(group, &require(field, "field"), value);
   });
 }
 

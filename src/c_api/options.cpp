@@ -37,16 +37,6 @@ double number_of(const Options& options, std::string_view field) {
 }
 
 }  // namespace
-
-void set_number(Options& options, std::string_view field, double value) {
-  if (is_switch(get_field(options, field)) && (value == 0 || value == 1)) {
-    return set_field(options, field, value == 1 ? "true" : "false");
-  }
-  char text[32];
-  const char* end = std::to_chars(text, text + sizeof text, value).ptr;
-  set_field(options, field, std::string_view(text, static_cast<std::size_t>(end - text)));
-}
-
 }  // namespace trasmuon::c_api
 
 int trasmuon_options_create(const char* rule, trasmuon_options** options) {
@@ -69,7 +59,7 @@ int trasmuon_options_set(trasmuon_options* options, const char* field, const cha
 }
 
 int trasmuon_options_set_number(trasmuon_options* options, const char* field, double value) {
-  return guarded(__func__, [&] { set_number(require(options, "options").options, &require(field, "field"), value); });
+  return guarded(__func__, [&] { trasmuon::set_field(require(options, "options").options, &require(field, "field"), value); });
 }
 
 int trasmuon_options_get(const trasmuon_options* options, const char* field, const char** text) {

@@ -2,7 +2,6 @@
 #include "trasmuon/optimizer.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <set>
 #include <utility>
@@ -242,10 +241,8 @@ void Optimizer::set_options(std::size_t group, Options options) {
 }
 
 void Optimizer::set(std::size_t group, std::string_view field, double value) {
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
   Options changed = options(group);
-  set_field(changed, field, {text, static_cast<std::size_t>(end - text)});
+  set_field(changed, field, value);
   set_options(group, std::move(changed));
 }
 
