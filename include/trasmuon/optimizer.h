@@ -51,8 +51,8 @@ struct StateSpec {
   Shape shape;
 };
 
-/// Lends memory for a state tensor of parameter `index` , aligned for
-/// its dtype. It must outlive the optimizer, which sets the initial values.
+/// Lends memory for a state tensor of parameter `index`, aligned for its dtype. It must
+/// outlive the optimizer, which sets the initial values.
 using StateProvider = std::function<void*(std::size_t index, const StateSpec& spec)>;
 
 struct OptimizerOptions {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -132,6 +133,8 @@ TRASMUON_API std::vector<std::string> warnings(const Options& options);
 TRASMUON_API std::string get_field(const Options& options, std::string_view field);
 TRASMUON_API void set_field(Options& options, std::string_view field, std::string_view value);
 TRASMUON_API void set_field(Options& options, std::string_view field, double value);
+/// Several at once, validated together.
+TRASMUON_API void set_fields(Options& options, const std::map<std::string, std::string>& fields);
 
 /// A table of the rule's fields: name, default, range, description.
 TRASMUON_API std::string describe(const Options& options);

@@ -74,7 +74,8 @@ std::string parse(std::string_view text, F& field) {
     }
     return "one of " + known;
   } else if constexpr (std::is_integral_v<F>) {
-    // "3" and "3.0" alike: the C ABI and schedules speak in doubles, whole up to 2^53.
+    if (parse_number(text, field)) return {};
+    // "3.0" too: the C ABI and schedules speak in doubles, whole up to 2^53.
     constexpr double kLargest = std::min(0x1p53, static_cast<double>(std::numeric_limits<F>::max()));
     double value = 0;
     if (!parse_number(text, value) || value != std::floor(value) || std::abs(value) > kLargest) return "a whole number";
@@ -187,23 +188,29 @@ std::string get_field(const Options& options, std::string_view field) {
   return *found;
 }
 
-void set_field(Options& options, std::string_view field, std::string_view value) {
+void set_fields(Options& options, const std::map<std::string, std::string>& fields) {
   Options changed = options;
   const char* rule = rule_name(options);
-  bool found = false;
-  std::visit(
-      [&](auto& o) {
-        visit_fields(o, [&](const char* name, auto& member, const Range&, const char*) {
-          if (field != name) return;
-          found = true;
-          const std::string expected = parse(value, member);
-          if (!expected.empty()) refuse(rule, field, expected, "'" + std::string(value) + "'");
-        });
-      },
-      changed);
-  if (!found) throw Error(std::string(rule) + ": has no field '" + std::string(field) + "'");
+  for (const auto& [field, value] : fields) {
+    bool found = false;
+    std::visit(
+        [&, &field = field, &value = value](auto& o) {
+          visit_fields(o, [&](const char* name, auto& member, const Range&, const char*) {
+            if (field != name) return;
+            found = true;
+            const std::string expected = parse(value, member);
+            if (!expected.empty()) refuse(rule, field, expected, "'" + value + "'");
+          });
+        },
+        changed);
+    if (!found) throw Error(std::string(rule) + ": has no field '" + field + "'");
+  }
   validate(changed);
   options = std::move(changed);
+}
+
+void set_field(Options& options, std::string_view field, std::string_view value) {
+  set_fields(options, {{std::string(field), std::string(value)}});
 }
 
 void set_field(Options& options, std::string_view field, double value) {

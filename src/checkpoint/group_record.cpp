@@ -22,15 +22,8 @@ Options options_from(const GroupRecord& record, const Options& current) {
   if (record.rule != rule_name(current)) {
     throw Error("rule must be " + std::string(rule_name(current)) + ", as in the optimizer, got " + record.rule);
   }
-  GroupRecord whole = record;
-  whole.fields.merge(record_of(current).fields);
-  // set_field validates after each field. From the defaults and without decay no order of
-  // valid fields breaks a rule on two of them; lr * weight_decay is the one that could.
-  Options options = options_for(record.rule);
-  const auto decay = whole.fields.extract("weight_decay");
-  set_field(options, "weight_decay", "0");
-  for (const auto& [name, value] : whole.fields) set_field(options, name, value);
-  set_field(options, "weight_decay", decay.mapped());
+  Options options = current;
+  set_fields(options, record.fields);
   return options;
 }
 

@@ -7,8 +7,8 @@
 namespace trasmuon::cpu {
 namespace {
 
-// Entries above this are refused like NaN and Inf: sums of their squares, which every
-// rule needs, would overflow the compute type.
+// Entries above this are refused like NaN and Inf: their squares leave the compute type,
+// in which AdamW keeps them, and no sound gradient comes near. One limit for all rules.
 template <class T>
 constexpr double kLargestSquarable = sizeof(T) == sizeof(double) ? 1e150 : 1e18;
 

@@ -118,7 +118,7 @@ class Iteration {
 }  // namespace
 
 NewtonSchulzForm choose_form(std::int64_t rows, std::int64_t cols, std::size_t steps, bool double_precision) {
-  // Multiplications in units of s^3, symmetric products counted half (docs/performance.md).
+  // Floating-point operations in units of s^3, symmetric products counted half.
   const double aspect = static_cast<double>(std::max(rows, cols)) / static_cast<double>(std::min(rows, cols));
   const double t = static_cast<double>(steps);
   const double parts = static_cast<double>(segments(steps, segment_length(double_precision)));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "cpu/backend.h"
@@ -14,9 +15,11 @@ namespace {
 template <class T>
 void orthogonalize_matrix(const MatrixView& in, double norm, const OrthogonalizeStage& stage, T* out, Arena& arena) {
   const double size = std::sqrt(static_cast<double>(in.elements()));
-  const double eps = norm > 0 ? std::min(stage.eps_absolute, stage.eps_cap * norm) : stage.eps_absolute;
+  const double eps = std::min(stage.eps_absolute, stage.eps_cap * norm);
   const double denominator = norm * (1 + stage.eps_relative / size) + eps;
-  if (denominator == 0) {  // M = 0 and no eps: the direction is zero
+  // Of a momentum that decayed to subnormals no digits are left, and rounding keeps it
+  // from ever reaching zero.
+  if (norm <= size * static_cast<double>(std::numeric_limits<T>::min())) {
     std::fill_n(out, in.elements(), T(0));
     return;
   }

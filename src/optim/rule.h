@@ -23,7 +23,7 @@ class State {
 };
 
 /// State tensors of a parameter under this rule, all zero at first except where
-/// initialise() says otherwise.
+/// initialise_state() says otherwise.
 std::vector<StateSpec> state_specs(const Options& options, const ParameterLayout& layout, const Shape& shape);
 void initialise_state(const Options& options, const ParameterLayout& layout, std::size_t index, const State& state);
 

@@ -115,9 +115,19 @@ TEST(Options, EveryFieldSurvivesARoundTripThroughText) {
         },
         options);
   }
+  Options d = DionOptions{};
+  set_field(d, "seed", "9007199254740993");  // beyond the whole numbers of a double
+  EXPECT_EQ(get_field(d, "seed"), "9007199254740993");
+  set_field(d, "seed", 5e9);
+  EXPECT_EQ(get_field(d, "seed"), "5000000000");
   Options o = TrasMuonOptions{};
-  set_field(o, "lr", "0.1234567890123456789");
-  EXPECT_EQ(std::get<TrasMuonOptions>(o).lr, 0.1234567890123456789);
+  set_field(o, "nesterov", 1);
+  EXPECT_TRUE(std::get<TrasMuonOptions>(o).nesterov);
+  set_fields(o, {{"lr", "100"}, {"weight_decay", "0.001"}});  // neither order is valid one by one
+  EXPECT_EQ(std::get<TrasMuonOptions>(o).lr, 100);
+  set_fields(o, {{"lr", "0.001"}, {"weight_decay", "900"}});
+  set_field(o, "lr", "0.1234567890123456789e-3");
+  EXPECT_EQ(std::get<TrasMuonOptions>(o).lr, 0.1234567890123456789e-3);
   set_field(o, "gamma", "0.5");
   EXPECT_EQ(std::get<TrasMuonOptions>(o).gamma, 0.5);
   set_field(o, "gamma", "lr");

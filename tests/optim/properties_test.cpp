@@ -108,6 +108,17 @@ TEST(Guards, AGradientOfZeroFromTheStartLeavesTheWeightToDecayAlone) {
   for (float w : one.w) EXPECT_NEAR(w, 0.970299f, 1e-6f);
 }
 
+TEST(Guards, AMomentumThatDecayedToSubnormalsComesToRest) {
+  // 0.95 m rounds back to m for the smallest f32: without the guard it would step on for ever.
+  std::mt19937_64 rng(46);
+  Single<float> one(TrasMuonOptions{.weight_decay = 0}, std::vector<float>(256, 0.0f), {16, 16});
+  for (int step = 0; step < 20; ++step) one.step(random_values<float>(256, rng));
+  for (int step = 0; step < 1800; ++step) one.step(std::vector<float>(256, 0.0f));
+  const auto rest = one.w;
+  for (int step = 0; step < 5; ++step) one.step(std::vector<float>(256, 0.0f));
+  EXPECT_EQ(one.w, rest);
+}
+
 TEST(Guards, MoreThanHalfDeadColumnsDoNotPinTheLiveOnes) {
   std::mt19937_64 rng(44);
   Single<double> one(TrasMuonOptions{}, std::vector<double>(160, 0.0), {10, 16}, {}, {.diagnostics = true});

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace trasmuon::test {
+
+/// A safetensors file taken apart, written from the format's description and without
+/// the library's own reader.
+struct FileImage {
+  nlohmann::json header;
+  std::string data;
+
+  static FileImage parse(const std::string& file);
+
+  nlohmann::json part(const char* key) const;  ///< JSON kept as text in the metadata
+  void set_part(const char* key, const nlohmann::json& value);
+
+  /// The file's bytes, with the header's checksum made right again.
+  std::string sealed() const;
+};
+
+/// Length, `header_text` as it is, data.
+std::string join(std::string_view header_text, std::string_view data);
+
+/// Bit by bit, as the definition says; eight hexadecimal digits.
+std::string slow_crc32(std::string_view bytes);
+
+}  // namespace trasmuon::test
