@@ -3,14 +3,14 @@
 #include <cmath>
 #include <vector>
 
-#include "cpu/backend.h"
 #include "cpu/kernels.h"
+#include "cpu/stages.h"
 
 namespace trasmuon::cpu {
 
-void CpuBackend::adamw(std::span<Matrix> batch, const AdamWOptions& options) {
+void CpuStages::adamw(std::span<Matrix> batch, const AdamWOptions& options) {
   admit(batch, true);
-  for_each_active(batch, [&]<class T>(Matrix& x, int) {
+  for_each_active(batch, [&]<class T>(Matrix& x) {
     const double t = static_cast<double>(++*x.step);
     const double correction1 = 1 - std::pow(options.beta1, t), correction2 = 1 - std::pow(options.beta2, t);
     const T decay = static_cast<T>(1 - options.lr * options.weight_decay), lr = static_cast<T>(options.lr);

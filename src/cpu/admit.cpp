@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 
-#include "cpu/backend.h"
 #include "cpu/kernels.h"
+#include "cpu/stages.h"
 
 namespace trasmuon::cpu {
 namespace {
@@ -14,10 +14,10 @@ constexpr double kLargestSquarable = sizeof(T) == sizeof(double) ? 1e150 : 1e18;
 
 }  // namespace
 
-void CpuBackend::admit(std::span<Matrix> batch, bool skip_nonfinite) {
+void CpuStages::admit(std::span<Matrix> batch, bool skip_nonfinite) {
   for (Matrix& x : batch) x.active = x.gradient.data != nullptr;
   if (!skip_nonfinite) return;
-  for_each_active(batch, [&]<class T>(Matrix& x, int) {
+  for_each_active(batch, [&]<class T>(Matrix& x) {
     const auto all_within = kernels<T>().all_within[static_cast<int>(x.gradient.dtype)];
     std::atomic<bool> usable = true;
     for_each_chunk(RowChunks(x.gradient.rows, x.gradient.cols),

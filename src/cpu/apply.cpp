@@ -3,9 +3,9 @@
 #include <cmath>
 #include <vector>
 
-#include "cpu/backend.h"
 #include "cpu/gemm.h"
 #include "cpu/kernels.h"
+#include "cpu/stages.h"
 
 namespace trasmuon::cpu {
 namespace {
@@ -48,8 +48,8 @@ void report(const Matrix& x, double update_squares) {
 
 }  // namespace
 
-void CpuBackend::apply(std::span<Matrix> batch, double decay) {
-  for_each_active(batch, [&]<class T>(Matrix& x, int) {
+void CpuStages::apply(std::span<Matrix> batch, double decay) {
+  for_each_active(batch, [&]<class T>(Matrix& x) {
     const auto& kernel = kernels<T>();
     const auto update = kernel.apply[static_cast<int>(x.weight.dtype)];
     const T* rows = static_cast<const T*>(x.row_factor);

@@ -1,103 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu/backend.h"
+#include "stages/backend.h"
 
 #include <algorithm>
 #include <memory>
+#include <vector>
 
-#include "cpu/kernels.h"
+#include "cpu/stages.h"
+#include "cpu/thread_pool.h"
 #include "trasmuon/threads.h"
 
-namespace trasmuon::cpu {
+namespace trasmuon {
+namespace cpu {
 namespace {
 
-template <class T>
-std::size_t scratch_bytes(const Matrix& x, bool lookahead) {
-  return static_cast<std::size_t>(lookahead ? 2 : 1) * Arena::bytes_for<T>(x.m * x.n) +
-         Arena::bytes_for<double>(x.n) + Arena::bytes_for<double>(x.m) + Arena::bytes_for<T>(x.m) +
-         Arena::bytes_for<T>(x.n);
-}
+// Up to here a matrix is too small to occupy several threads.
+constexpr std::int64_t kSmall = 256 * 256;
+// Matrices stepped at the same time, each with its own scratch: what bounds the workspace.
+constexpr int kMostAtOnce = 4;
 
-template <class T>
-void lend_scratch(Matrix& x, bool lookahead, Arena& arena) {
-  const MatrixView like_weight{nullptr, x.compute, x.weight.rows, x.weight.cols, x.weight.cols};
-  x.direction = like_weight;
-  x.direction.data = arena.take<T>(x.m * x.n);
-  x.lookahead = {};
-  if (lookahead) {
-    x.lookahead = like_weight;
-    x.lookahead.data = arena.take<T>(x.m * x.n);
+/// Steps one matrix per thread where that keeps all threads busy: no thread then waits for
+/// another within a step. Otherwise all threads share one matrix after the other.
+class CpuBackend final : public Backend {
+ public:
+  void run(std::span<Matrix> matrices, const Step& step) override {
+    const int threads = num_threads();
+    while (lanes_.size() < static_cast<std::size_t>(threads)) lanes_.push_back(std::make_unique<CpuStages>());
+    const auto large = std::count_if(matrices.begin(), matrices.end(), is_large);
+    const bool share = threads > kMostAtOnce || large < threads;
+
+    std::vector<Matrix*> one_per_thread;
+    for (Matrix& x : matrices) {
+      if (is_large(x) && share) step(*lanes_[0], {&x, 1});
+      else one_per_thread.push_back(&x);
+    }
+    // The dearest first, so that the threads finish together.
+    std::stable_sort(one_per_thread.begin(), one_per_thread.end(),
+                     [](const Matrix* a, const Matrix* b) { return cost(*a) > cost(*b); });
+    parallel_for(static_cast<std::int64_t>(one_per_thread.size()), [&](std::int64_t index, int worker) {
+      step(*lanes_[static_cast<std::size_t>(worker)], {one_per_thread[static_cast<std::size_t>(index)], 1});
+    });
   }
-  x.column_energy = arena.take<double>(x.n);
-  x.row_squares = arena.take<double>(x.m);
-  x.row_factor = arena.take<T>(x.m);
-  x.column_factor = arena.take<T>(x.n);
-}
+
+  Stages& stages() override { return *lanes_[0]; }
+
+  std::size_t workspace_bytes() const override {
+    std::size_t bytes = 0;
+    for (const auto& lane : lanes_) bytes += lane->workspace_bytes();
+    return bytes;
+  }
+
+ private:
+  static bool is_large(const Matrix& x) { return x.m * x.n > kSmall; }
+  static double cost(const Matrix& x) {
+    return static_cast<double>(x.m) * static_cast<double>(x.n) * static_cast<double>(std::min(x.m, x.n));
+  }
+
+  std::vector<std::unique_ptr<CpuStages>> lanes_ = [] {
+    std::vector<std::unique_ptr<CpuStages>> lanes;
+    lanes.push_back(std::make_unique<CpuStages>());
+    return lanes;
+  }();
+};
 
 }  // namespace
-
-RowChunks::RowChunks(std::int64_t rows_, std::int64_t cols) : rows(rows_) {
-  constexpr std::int64_t kElements = 32768, kMostChunks = 64;
-  height = std::max({std::int64_t{1}, kElements / std::max(std::int64_t{1}, cols), (rows + kMostChunks - 1) / kMostChunks});
-  count = (rows + height - 1) / height;
-}
-
-template <class T>
-void squares(const MatrixView& x, bool per_row, double* sums, Arena& arena) {
-  const auto& kernel = kernels<T>();
-  const RowChunks chunks(x.rows, x.cols);
-  if (per_row) {
-    for_each_chunk(chunks, [&](std::int64_t first, std::int64_t last, std::int64_t) {
-      for (std::int64_t i = first; i < last; ++i) sums[i] = kernel.sum_squares(x.row<T>(i), x.cols);
-    });
-    return;
-  }
-  arena.reserve(Arena::bytes_for<double>(chunks.count * x.cols));
-  double* partial = arena.take<double>(chunks.count * x.cols);
-  for_each_chunk(chunks, [&](std::int64_t first, std::int64_t last, std::int64_t chunk) {
-    double* own = partial + chunk * x.cols;
-    std::fill_n(own, x.cols, 0.0);
-    for (std::int64_t i = first; i < last; ++i) kernel.add_squares(x.row<T>(i), own, x.cols);
-  });
-  add_chunks(partial, chunks.count, x.cols, sums);
-}
-
-template void squares<float>(const MatrixView&, bool, double*, Arena&);
-template void squares<double>(const MatrixView&, bool, double*, Arena&);
-
-void add_chunks(const double* partial, std::int64_t chunks, std::int64_t cols, double* sums) {
-  std::copy_n(partial, cols, sums);
-  for (std::int64_t chunk = 1; chunk < chunks; ++chunk) {
-    for (std::int64_t j = 0; j < cols; ++j) sums[j] += partial[chunk * cols + j];
-  }
-}
-
-void CpuBackend::begin(std::span<Matrix> batch, const MuonPipeline& pipeline) {
-  const bool lookahead = pipeline.momentum.nesterov;
-  std::size_t bytes = 0;
-  for (const Matrix& x : batch) {
-    bytes += x.compute == DType::f64 ? scratch_bytes<double>(x, lookahead) : scratch_bytes<float>(x, lookahead);
-  }
-  batch_arena_.reserve(bytes);
-  for (Matrix& x : batch) {
-    if (x.compute == DType::f64) lend_scratch<double>(x, lookahead, batch_arena_);
-    else lend_scratch<float>(x, lookahead, batch_arena_);
-    if (!pipeline.trust_region) x.column_factor = nullptr;
-  }
-}
-
-void CpuBackend::ready_worker_arenas() {
-  worker_arenas_.resize(std::max(worker_arenas_.size(), static_cast<std::size_t>(num_threads())));
-}
-
-std::size_t CpuBackend::workspace_bytes() const {
-  std::size_t bytes = batch_arena_.capacity();
-  for (const Arena& arena : worker_arenas_) bytes += arena.capacity();
-  return bytes;
-}
-
-}  // namespace trasmuon::cpu
-
-namespace trasmuon {
+}  // namespace cpu
 
 std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<cpu::CpuBackend>(); }
 

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <numeric>
 
-#include "cpu/backend.h"
+#include "cpu/stages.h"
 
 namespace trasmuon::cpu {
 
-void CpuBackend::calibrate(std::span<Matrix> batch, const CalibrateStage& stage, double lr) {
+void CpuStages::calibrate(std::span<Matrix> batch, const CalibrateStage& stage, double lr) {
   using Kind = CalibrateStage::Kind;
   for (Matrix& x : batch) {
     if (!x.active) continue;

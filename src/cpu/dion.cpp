@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cpu/backend.h"
 #include "cpu/gemm.h"
 #include "cpu/kernels.h"
 #include "cpu/orthonormal_rows.h"
+#include "cpu/stages.h"
 
 namespace trasmuon::cpu {
 namespace {
@@ -32,17 +32,16 @@ void outer_product(const Matrix& x, const T* left, const T* right, std::int64_t 
 
 }  // namespace
 
-void CpuBackend::dion(std::span<Matrix> batch, const DionOptions& options) {
+void CpuStages::dion(std::span<Matrix> batch, const DionOptions& options) {
   begin(batch, {});
   admit(batch, true);
-  ready_worker_arenas();
-  for_each_active(batch, [&]<class T>(Matrix& x, int worker) {
+  for_each_active(batch, [&]<class T>(Matrix& x) {
     ++*x.step;
     const auto& kernel = kernels<T>();
     const std::int64_t rank = x.basis.cols;
     const std::int64_t product = multiply_scratch<T>(std::max(x.m, x.n), std::max(x.m, x.n));
     const std::int64_t basis = orthonormal_rows_scratch<T>(rank, x.m);
-    Arena& arena = worker_arena(worker);
+    Arena& arena = scratch_;
     arena.reserve(Arena::bytes_for<T>(rank * x.m) + Arena::bytes_for<T>(rank * x.n) +
                   Arena::bytes_for<T>(std::max(product, basis)));
     T* p = arena.take<T>(rank * x.m);  // P^T

@@ -3,14 +3,13 @@
 #include <cmath>
 #include <numeric>
 
-#include "cpu/backend.h"
 #include "cpu/kernels.h"
+#include "cpu/stages.h"
 
 namespace trasmuon::cpu {
 
-void CpuBackend::momentum(std::span<Matrix> batch, const MomentumStage& stage) {
-  ready_worker_arenas();
-  for_each_active(batch, [&]<class T>(Matrix& x, int worker) {
+void CpuStages::momentum(std::span<Matrix> batch, const MomentumStage& stage) {
+  for_each_active(batch, [&]<class T>(Matrix& x) {
     ++*x.step;
     const auto& kernel = kernels<T>();
     const auto update = kernel.momentum[static_cast<int>(x.gradient.dtype)];
@@ -20,7 +19,7 @@ void CpuBackend::momentum(std::span<Matrix> batch, const MomentumStage& stage) {
     const RowChunks chunks(x.momentum.rows, cols);
     // One pass over the gradient: each row's momentum, its squares and its look-ahead
     // are taken while the row is in the nearest cache.
-    Arena& arena = worker_arena(worker);
+    Arena& arena = scratch_;
     arena.reserve(Arena::bytes_for<double>(chunks.count * cols) + Arena::bytes_for<double>(chunks.count));
     double* energy = arena.take<double>(chunks.count * cols);
     double* lookahead_squares = arena.take<double>(chunks.count);

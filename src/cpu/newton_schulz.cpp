@@ -9,10 +9,15 @@
 namespace trasmuon::cpu {
 namespace {
 
-// In f32 the small eigenvalues of R = X X^T, being squares, drown in its rounding.
-// Recomputing R from X every three steps, when X has grown them, makes the Gram form as
-// accurate as the standard one (measured: docs/performance.md). f64 has room enough.
-std::size_t segment_length(bool double_precision) { return double_precision ? 100 : 3; }
+// Steps before R is computed anew from X. Rounding gives R = X X^T eigenvalues of about
+// -eps where X has none; each step multiplies them by up to a^2 = 12, and near -1 they
+// diverge. After five steps in f32, or ten in f64, they are still small
+// (docs/decisions/0002-gram-form.md).
+std::size_t segment_length(bool double_precision) { return double_precision ? 10 : 5; }
+
+// Below this the products are too small for their number of operations to matter, and the
+// standard form rounds less.
+constexpr std::int64_t kSmallestGramSide = 64;
 
 std::size_t segments(std::size_t steps, std::size_t length) { return (steps + length - 1) / length; }
 
@@ -117,14 +122,22 @@ class Iteration {
 
 }  // namespace
 
-NewtonSchulzForm choose_form(std::int64_t rows, std::int64_t cols, std::size_t steps, bool double_precision) {
-  // Floating-point operations in units of s^3, symmetric products counted half.
-  const double aspect = static_cast<double>(std::max(rows, cols)) / static_cast<double>(std::min(rows, cols));
+double newton_schulz_operations(std::int64_t rows, std::int64_t cols, std::size_t steps, NewtonSchulzForm form,
+                                bool double_precision) {
+  const double s = static_cast<double>(std::min(rows, cols)), l = static_cast<double>(std::max(rows, cols));
   const double t = static_cast<double>(steps);
+  if (form == NewtonSchulzForm::standard) return t * (3 * s * s * l + s * s * s);
   const double parts = static_cast<double>(segments(steps, segment_length(double_precision)));
-  const double standard = t * (3 * aspect + 1);
-  const double gram = parts * (3 * aspect - 3) + 4 * t;
-  return gram < standard ? NewtonSchulzForm::gram : NewtonSchulzForm::standard;
+  return parts * (3 * s * s * l - 3 * s * s * s) + t * 4 * s * s * s;
+}
+
+NewtonSchulzForm choose_form(std::int64_t rows, std::int64_t cols, std::size_t steps, bool double_precision) {
+  if (std::min(rows, cols) < kSmallestGramSide) return NewtonSchulzForm::standard;
+  const auto operations = [&](NewtonSchulzForm form) {
+    return newton_schulz_operations(rows, cols, steps, form, double_precision);
+  };
+  return operations(NewtonSchulzForm::gram) < operations(NewtonSchulzForm::standard) ? NewtonSchulzForm::gram
+                                                                                    : NewtonSchulzForm::standard;
 }
 
 template <class T>

@@ -10,7 +10,12 @@
 
 namespace trasmuon::cpu {
 
-/// The form `automatic` stands for, by the number of multiplications.
+/// Floating-point operations of the standard or the Gram form, symmetric products counted
+/// half, as they are computed here.
+double newton_schulz_operations(std::int64_t rows, std::int64_t cols, std::size_t steps, NewtonSchulzForm form,
+                                bool double_precision);
+
+/// The form `automatic` stands for: the one with fewer operations, unless the matrix is small.
 NewtonSchulzForm choose_form(std::int64_t rows, std::int64_t cols, std::size_t steps, bool double_precision);
 
 /// out (packed) <- NS(scale * in). `in` may not overlap `out`. Scratch comes from `arena`.

@@ -4,9 +4,9 @@
 #include <limits>
 #include <vector>
 
-#include "cpu/backend.h"
 #include "cpu/kernels.h"
 #include "cpu/newton_schulz.h"
+#include "cpu/stages.h"
 
 namespace trasmuon::cpu {
 
@@ -46,22 +46,20 @@ void orthogonalize_copy(const MatrixView& in, const MatrixView& out, const Ortho
 
 }  // namespace
 
-void CpuBackend::orthogonalize(std::span<Matrix> batch, const OrthogonalizeStage& stage) {
-  ready_worker_arenas();
-  for_each_active(batch, [&]<class T>(Matrix& x, int worker) {
+void CpuStages::orthogonalize(std::span<Matrix> batch, const OrthogonalizeStage& stage) {
+  for_each_active(batch, [&]<class T>(Matrix& x) {
     const MatrixView& in = x.lookahead.data != nullptr ? x.lookahead : x.momentum;
-    orthogonalize_matrix<T>(in, x.input_norm, stage, x.direction.row<T>(0), worker_arena(worker));
+    orthogonalize_matrix<T>(in, x.input_norm, stage, x.direction.row<T>(0), scratch_);
   });
 }
 
-void CpuBackend::orthogonalize(const MatrixView& in, const MatrixView& out, const OrthogonalizeStage& stage) {
-  ready_worker_arenas();
-  if (in.dtype == DType::f64) orthogonalize_copy<double>(in, out, stage, worker_arena(0));
-  else orthogonalize_copy<float>(in, out, stage, worker_arena(0));
+void CpuStages::orthogonalize(const MatrixView& in, const MatrixView& out, const OrthogonalizeStage& stage) {
+  if (in.dtype == DType::f64) orthogonalize_copy<double>(in, out, stage, scratch_);
+  else orthogonalize_copy<float>(in, out, stage, scratch_);
 }
 
-void CpuBackend::keep_momentum(std::span<Matrix> batch) {
-  for_each_active(batch, [&]<class T>(Matrix& x, int) {
+void CpuStages::keep_momentum(std::span<Matrix> batch) {
+  for_each_active(batch, [&]<class T>(Matrix& x) {
     const MatrixView& in = x.lookahead.data != nullptr ? x.lookahead : x.momentum;
     for (std::int64_t i = 0; i < in.rows; ++i) std::copy_n(in.row<T>(i), in.cols, x.direction.row<T>(i));
   });

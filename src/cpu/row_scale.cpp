@@ -2,14 +2,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cpu/backend.h"
+#include "cpu/stages.h"
 
 namespace trasmuon::cpu {
 
-void CpuBackend::row_scale(std::span<Matrix> batch, const RowScaleStage& stage) {
-  ready_worker_arenas();
-  for_each_active(batch, [&]<class T>(Matrix& x, int worker) {
-    squares<T>(x.direction, !x.transposed, x.row_squares, worker_arena(worker));
+void CpuStages::row_scale(std::span<Matrix> batch, const RowScaleStage& stage) {
+  for_each_active(batch, [&]<class T>(Matrix& x) {
+    squares<T>(x.direction, !x.transposed, x.row_squares, scratch_);
     T* v_row = static_cast<T*>(x.v_row);
     T* factor = static_cast<T*>(x.row_factor);
     x.base_squares = 0;
@@ -23,13 +22,12 @@ void CpuBackend::row_scale(std::span<Matrix> batch, const RowScaleStage& stage) 
   });
 }
 
-void CpuBackend::keep_rows(std::span<Matrix> batch, bool norm_needed) {
-  ready_worker_arenas();
-  for_each_active(batch, [&]<class T>(Matrix& x, int worker) {
+void CpuStages::keep_rows(std::span<Matrix> batch, bool norm_needed) {
+  for_each_active(batch, [&]<class T>(Matrix& x) {
     std::fill_n(static_cast<T*>(x.row_factor), x.m, T(1));
     x.base_squares = 0;
     if (!norm_needed) return;
-    squares<T>(x.direction, !x.transposed, x.row_squares, worker_arena(worker));
+    squares<T>(x.direction, !x.transposed, x.row_squares, scratch_);
     for (std::int64_t i = 0; i < x.m; ++i) x.base_squares += x.row_squares[i];
   });
 }

@@ -68,7 +68,10 @@ class ThreadPool {
       std::lock_guard lock(mutex_);
       open_ = false;  // workers that wake from here on find nothing to join
     }
-    while (active_.load(std::memory_order_acquire) != 0) pause_cpu();
+    for (int spin = 0; active_.load(std::memory_order_acquire) != 0; ++spin) {
+      if (spin < kSpins) pause_cpu();
+      else std::this_thread::yield();  // the worker may be waiting for this core
+    }
     if (error_) std::rethrow_exception(error_);
   }
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "cpu/backend.h"
+#include "cpu/stages.h"
 
 namespace trasmuon::cpu {
 namespace {
@@ -90,8 +90,8 @@ void damp(Matrix& x, const TrustRegionStage& stage) {
 
 }  // namespace
 
-void CpuBackend::trust_region(std::span<Matrix> batch, const TrustRegionStage& stage) {
-  for_each_active(batch, [&]<class T>(Matrix& x, int) { damp<T>(x, stage); });
+void CpuStages::trust_region(std::span<Matrix> batch, const TrustRegionStage& stage) {
+  for_each_active(batch, [&]<class T>(Matrix& x) { damp<T>(x, stage); });
 }
 
 }  // namespace trasmuon::cpu

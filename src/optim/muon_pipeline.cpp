@@ -16,30 +16,30 @@ std::vector<NewtonSchulzTriple> triples_of(std::string_view coefficients, int st
 
 // Algorithm 1 of the paper. Equation labels are the paper's; NorMuon and Muon leave
 // stages out or exchange their constants.
-void step(const MuonPipeline& p, Backend& backend, std::span<Matrix> batch) {
-  backend.begin(batch, p);
-  backend.admit(batch, p.skip_nonfinite);
+void step(const MuonPipeline& p, Stages& stages, std::span<Matrix> batch) {
+  stages.begin(batch, p);
+  stages.admit(batch, p.skip_nonfinite);
 
   // M <- b1 M + (1 - b1) G                                  eq:momentum_main
   // E_j = sum_i M_ij^2, in the same pass                    eq:col_energy
-  backend.momentum(batch, p.momentum);
+  stages.momentum(batch, p.momentum);
 
   // O = NS(M~; T)                                           eq:prenorm_main, eq:ns_main
-  if (p.orthogonalize) backend.orthogonalize(batch, *p.orthogonalize);
-  else backend.keep_momentum(batch);
+  if (p.orthogonalize) stages.orthogonalize(batch, *p.orthogonalize);
+  else stages.keep_momentum(batch);
 
   // v <- b2 v + (1 - b2) mean_j O^2,  O_base = O / sqrt(v)  eq:rowscale_main
-  if (p.row_scale) backend.row_scale(batch, *p.row_scale);
-  else backend.keep_rows(batch, p.calibrate.kind == CalibrateStage::Kind::rms);
+  if (p.row_scale) stages.row_scale(batch, *p.row_scale);
+  else stages.keep_rows(batch, p.calibrate.kind == CalibrateStage::Kind::rms);
 
   // eta^ = eta sqrt(mn) / ||O_base||_F                      eq:tr_cal_main
-  backend.calibrate(batch, p.calibrate, p.lr);
+  stages.calibrate(batch, p.calibrate, p.lr);
 
   // E_ref, r_j, c_ema, c_avg, c                             eq:eref_main, eq:clip_main, eq:ema_main, eq:sf_main
-  if (p.trust_region) backend.trust_region(batch, *p.trust_region);
+  if (p.trust_region) stages.trust_region(batch, *p.trust_region);
 
   // W <- (1 - eta lambda) W - eta^ O_base diag(c)           eq:trasmuon_update_main
-  backend.apply(batch, 1 - p.lr * p.weight_decay);
+  stages.apply(batch, 1 - p.lr * p.weight_decay);
 }
 
 }  // namespace trasmuon

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "optim/rule.h"
-#include "stages/plan.h"
 #include "trasmuon/error.h"
 
 namespace trasmuon {
@@ -29,10 +28,9 @@ struct Entry {
   std::size_t first_matrix = 0;  ///< in the group's list
 };
 
-struct GroupPlan {
+struct GroupEntry {
   Options options;
   std::vector<Matrix> matrices;
-  std::vector<Batch> batches;
 };
 
 bool keeps_master(const Entry& entry) {
@@ -54,7 +52,7 @@ void widen(const TensorView& from, std::int64_t rows, std::int64_t cols, float* 
 
 struct Optimizer::Impl {
   OptimizerOptions settings;
-  std::vector<GroupPlan> groups;
+  std::vector<GroupEntry> groups;
   std::vector<Entry> entries;
   std::unique_ptr<Backend> backend = make_cpu_backend();
 
@@ -112,7 +110,7 @@ void Optimizer::Impl::build_state(Entry& entry, std::size_t index) {
 }
 
 void Optimizer::Impl::build_matrices(Entry& entry) {
-  GroupPlan& group = groups[entry.group];
+  GroupEntry& group = groups[entry.group];
   entry.first_matrix = group.matrices.size();
   for (std::int64_t item = 0; item < entry.layout.batch; ++item) {
     for (std::size_t block = 0; block < entry.layout.blocks.size(); ++block) {
@@ -178,10 +176,9 @@ Optimizer::Optimizer(std::vector<Group> groups, OptimizerOptions options) : impl
     }
   }
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    impl_->groups.push_back({std::move(groups[g].options), {}, {}});
+    impl_->groups.push_back({std::move(groups[g].options), {}});
     for (Parameter& p : groups[g].parameters) impl_->add_parameter(g, std::move(p));
   }
-  for (GroupPlan& group : impl_->groups) group.batches = plan_batches(group.matrices);
 }
 
 Optimizer::Optimizer(Optimizer&&) noexcept = default;
@@ -209,10 +206,10 @@ void Optimizer::step(std::span<const TensorView> gradients) {
       }
     }
   }
-  for (GroupPlan& group : impl_->groups) {
-    for (const Batch& batch : group.batches) {
-      trasmuon::step(group.options, *impl_->backend, std::span(group.matrices).subspan(batch.first, batch.count));
-    }
+  for (GroupEntry& group : impl_->groups) {
+    impl_->backend->run(group.matrices, [&](Stages& stages, std::span<Matrix> batch) {
+      trasmuon::step(group.options, stages, batch);
+    });
   }
 }
 
@@ -281,7 +278,7 @@ std::span<const Diagnostics> Optimizer::diagnostics(std::size_t index) const { r
 
 std::vector<std::string> Optimizer::warnings() const {
   std::vector<std::string> list;
-  for (const GroupPlan& group : impl_->groups) {
+  for (const GroupEntry& group : impl_->groups) {
     for (std::string& text : trasmuon::warnings(group.options)) list.push_back(std::move(text));
   }
   return list;

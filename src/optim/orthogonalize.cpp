@@ -24,7 +24,7 @@ void orthogonalize(const TensorView& in, const TensorView& out, const NewtonSchu
   const OrthogonalizeStage stage{triples_of(options.coefficients, options.steps), options.form, 0, options.eps};
   const auto backend = make_cpu_backend();
   for (std::int64_t entry = 0; entry < from.batch; ++entry) {
-    backend->orthogonalize(slice(from, in, entry, 0), slice(to, out, entry, 0), stage);
+    backend->stages().orthogonalize(slice(from, in, entry, 0), slice(to, out, entry, 0), stage);
   }
 }
 

@@ -112,13 +112,13 @@ void bind_state(const Options& options, const ParameterLayout& layout, const Sta
   }
 }
 
-void step(const Options& options, Backend& backend, std::span<Matrix> batch) {
+void step(const Options& options, Stages& stages, std::span<Matrix> batch) {
   std::visit(
       [&](const auto& o) {
         using O = std::remove_cvref_t<decltype(o)>;
-        if constexpr (std::is_same_v<O, AdamWOptions>) backend.adamw(batch, o);
-        else if constexpr (std::is_same_v<O, DionOptions>) backend.dion(batch, o);
-        else step(pipeline_of(o), backend, batch);
+        if constexpr (std::is_same_v<O, AdamWOptions>) stages.adamw(batch, o);
+        else if constexpr (std::is_same_v<O, DionOptions>) stages.dion(batch, o);
+        else step(pipeline_of(o), stages, batch);
       },
       options);
 }

@@ -32,13 +32,13 @@ void bind_state(const Options& options, const ParameterLayout& layout, const Sta
                 std::size_t block, Matrix& matrix);
 
 /// One step of the rule on one batch of matrices.
-void step(const Options& options, Backend& backend, std::span<Matrix> batch);
+void step(const Options& options, Stages& stages, std::span<Matrix> batch);
 
 // The pieces, one rule a file.
 MuonPipeline pipeline_of(const TrasMuonOptions& options);  // trasmuon.cpp
 MuonPipeline pipeline_of(const NorMuonOptions& options);   // normuon.cpp
 MuonPipeline pipeline_of(const MuonOptions& options);      // muon.cpp
-void step(const MuonPipeline& pipeline, Backend& backend, std::span<Matrix> batch);  // muon_pipeline.cpp
+void step(const MuonPipeline& pipeline, Stages& stages, std::span<Matrix> batch);  // muon_pipeline.cpp
 std::vector<NewtonSchulzTriple> triples_of(std::string_view coefficients, int steps);
 std::int64_t dion_rank(const DionOptions& options, std::int64_t m, std::int64_t n);  // dion.cpp
 

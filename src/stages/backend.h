@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -10,11 +11,11 @@
 
 namespace trasmuon {
 
-/// What a device must be able to do for a step. Every call works on one batch of
-/// matrices and passes over those that are not active.
-class Backend {
+/// The stages of a step as calls on a device. Every call works on one batch of matrices
+/// and passes over those that are not active.
+class Stages {
  public:
-  virtual ~Backend() = default;
+  virtual ~Stages() = default;
 
   /// Lends the batch its scratch for the stages of `pipeline`, until the next call.
   virtual void begin(std::span<Matrix> batch, const MuonPipeline& pipeline) = 0;
@@ -37,7 +38,15 @@ class Backend {
 
   /// out <- NS(in), outside any step. Same shape; dtypes may differ within a compute type.
   virtual void orthogonalize(const MatrixView& in, const MatrixView& out, const OrthogonalizeStage& stage) = 0;
+};
 
+/// A device: cuts a list of matrices into batches as suits it and has each stepped.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  using Step = std::function<void(Stages& stages, std::span<Matrix> batch)>;
+  virtual void run(std::span<Matrix> matrices, const Step& step) = 0;
+  virtual Stages& stages() = 0;  ///< for work outside a step
   virtual std::size_t workspace_bytes() const = 0;
 };
 

@@ -128,7 +128,9 @@ TEST(NewtonSchulz, MapsEverySingularValueThroughThePolynomial) {
           SCOPED_TRACE(testing::Message() << spectrum.name << " " << rows << "x" << cols << " " << set.name << " form " << static_cast<int>(form));
           // The exact factor itself is taken through an eigendecomposition of A A^T: 1e-6 for small sigma.
           EXPECT_LE(difference(run<double>(a, std::string(set.name), 5, form), exact), 2e-6 * scale);
-          EXPECT_LE(difference(run<float>(a, std::string(set.name), 5, form), exact), 2e-3 * scale);
+          // In f32 the Gram form loses the squares of small singular values: docs/decisions/0002-gram-form.md.
+          const double single = form == NewtonSchulzForm::gram ? 1e-2 : 5e-4;
+          EXPECT_LE(difference(run<float>(a, std::string(set.name), 5, form), exact), single * scale);
         }
       }
     }
@@ -152,7 +154,21 @@ TEST(NewtonSchulz, FormsAgreeWithThePlainIterationOnOddShapes) {
       const Dense exact = test::newton_schulz(a, 1 / (test::frobenius(a) + 1e-12), triples_of("keller", steps));
       for (NewtonSchulzForm form : {NewtonSchulzForm::standard, NewtonSchulzForm::gram, NewtonSchulzForm::automatic}) {
         EXPECT_LE(difference(run<double>(a, "keller", steps, form), exact), 1e-12 * (1 + largest(exact)));
-        EXPECT_LE(difference(run<float>(a, "keller", steps, form), exact), 2e-5 * (1 + largest(exact)));
+        EXPECT_LE(difference(run<float>(a, "keller", steps, form), exact), 1e-4 * (1 + largest(exact)));
+      }
+    }
+  }
+}
+
+TEST(NewtonSchulz, ManyStepsOnADeficientMatrixStayBounded) {
+  // Rounding makes R indefinite where X has no direction; the Gram form must not amplify that.
+  std::mt19937_64 rng(15);
+  const Dense a = with_spectrum({1.0, 0.5, 0.1}, 40, 90, rng);
+  for (const CoefficientSet& set : coefficient_sets()) {
+    for (int steps : {5, 6, 10, 11, 30, 100}) {
+      for (NewtonSchulzForm form : {NewtonSchulzForm::standard, NewtonSchulzForm::gram}) {
+        EXPECT_LE(test::frobenius(run<float>(a, std::string(set.name), steps, form)), 2.2) << set.name << " " << steps;
+        EXPECT_LE(test::frobenius(run<double>(a, std::string(set.name), steps, form)), 2.2) << set.name << " " << steps;
       }
     }
   }
@@ -164,6 +180,7 @@ TEST(NewtonSchulz, TheCheaperFormIsChosen) {
   EXPECT_EQ(choose_form(768, 3072, 5, false), NewtonSchulzForm::gram);
   EXPECT_EQ(choose_form(3072, 768, 5, true), NewtonSchulzForm::gram);
   EXPECT_EQ(choose_form(64, 640, 1, true), NewtonSchulzForm::standard);
+  EXPECT_EQ(choose_form(32, 640, 5, true), NewtonSchulzForm::standard);
 }
 
 TEST(Orthogonalize, WorksInPlaceOnBatchesStridesAndSmallTypes) {

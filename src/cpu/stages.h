@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <span>
-#include <vector>
 
 #include "cpu/arena.h"
 #include "cpu/thread_pool.h"
@@ -11,9 +10,9 @@
 
 namespace trasmuon::cpu {
 
-/// One source file per stage. A batch is either one large matrix, whose stages use all
-/// threads, or many small ones, each done by one thread.
-class CpuBackend final : public Backend {
+/// One source file per stage. Has scratch for one batch at a time; a stage uses all threads,
+/// unless it is itself called inside a parallel region.
+class CpuStages final : public Stages {
  public:
   void begin(std::span<Matrix> batch, const MuonPipeline& pipeline) override;
   void admit(std::span<Matrix> batch, bool skip_nonfinite) override;
@@ -28,26 +27,22 @@ class CpuBackend final : public Backend {
   void adamw(std::span<Matrix> batch, const AdamWOptions& options) override;
   void dion(std::span<Matrix> batch, const DionOptions& options) override;
   void orthogonalize(const MatrixView& in, const MatrixView& out, const OrthogonalizeStage& stage) override;
-  std::size_t workspace_bytes() const override;
+
+  std::size_t workspace_bytes() const { return batch_arena_.capacity() + scratch_.capacity(); }
 
  private:
-  /// Scratch of one worker of a region; ready_worker_arenas() comes first.
-  Arena& worker_arena(int worker) { return worker_arenas_[static_cast<std::size_t>(worker)]; }
-  void ready_worker_arenas();
-
-  Arena batch_arena_;                 ///< what lives through a batch: O, energies, factors
-  std::vector<Arena> worker_arenas_;  ///< what lives through one matrix of one stage
+  Arena batch_arena_;  ///< what lives through a batch: O, energies, factors
+  Arena scratch_;      ///< what lives through one matrix of one stage
 };
 
-/// body.template operator()<T>(matrix, worker) for every active matrix, T its compute type.
+/// body.template operator()<T>(matrix) for every active matrix, T its compute type.
 template <class Body>
 void for_each_active(std::span<Matrix> batch, Body&& body) {
-  parallel_for(static_cast<std::int64_t>(batch.size()), [&](std::int64_t index, int worker) {
-    Matrix& x = batch[static_cast<std::size_t>(index)];
-    if (!x.active) return;
-    if (x.compute == DType::f64) body.template operator()<double>(x, worker);
-    else body.template operator()<float>(x, worker);
-  });
+  for (Matrix& x : batch) {
+    if (!x.active) continue;
+    if (x.compute == DType::f64) body.template operator()<double>(x);
+    else body.template operator()<float>(x);
+  }
 }
 
 /// Rows per task of an elementwise pass. Depends on the shape alone, so that sums of

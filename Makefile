@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every target sets up what it needs (tools/setup) and may be run first on a fresh machine.
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+SHELL := bash
+
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+
+.PHONY: help demo test test-long asan bench lint format install clean
+
+help: ## list these targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do printf '  make %-10s %s\n' "$$target" "$$text"; done
+
+demo: ## watch the trust region damp bursting columns; writes a figure and numbers into out/
+	@tools/setup build demo
+	@cmake --preset default
+	@cmake --build --preset default -j $(JOBS) --target burst_demo
+	@build/examples/burst_demo
+
+test: ## build everything and run the tests, but the long ones
+	@tools/setup build
+	@cmake --preset default
+	@cmake --build --preset default -j $(JOBS)
+	@ctest --preset default -j $(JOBS)
+
+test-long: ## run the long tests
+	@tools/setup build
+	@cmake --preset default
+	@cmake --build --preset default -j $(JOBS)
+	@ctest --preset long -j $(JOBS)
+
+asan: ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@tools/setup build
+	@cmake --preset asan
+	@cmake --build --preset asan -j $(JOBS)
+	@ctest --preset asan -j $(JOBS)
+
+bench: ## time a step against the same step written with LibTorch
+	@tools/setup build bench
+	@cmake --preset bench -DTorch_DIR="$$(tools/find-libtorch)"
+	@cmake --build --preset bench -j $(JOBS) --target bench_step
+	@build/bench/benchmarks/bench_step
+
+lint: ## check the format, run clang-tidy and shellcheck
+	@tools/setup build lint
+	@cmake --preset default
+	@tools/lint build $(JOBS)
+
+format: ## format the sources in place
+	@tools/setup lint
+	@tools/format
+
+install: ## install the library into PREFIX (default /usr/local)
+	@tools/setup build
+	@cmake --preset default
+	@cmake --build --preset default -j $(JOBS) --target trasmuon
+	@cmake --install build --prefix "$(PREFIX)"
+
+clean: ## remove build/ and out/
+	@rm -rf build out

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A whole TrasMuon step over the matrices of GPT-2 small, ours against the same
+// algorithm in LibTorch operations: first checked to be the same, then timed in turns.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <limits>
+#include <thread>
+
+#include "operations.h"
+#include "peer.h"
+#include "report.h"
+#include "samples.h"
+#include "trasmuon/trasmuon.h"
+#include "workload.h"
+
+namespace trasmuon::bench {
+namespace {
+
+constexpr double kLargestDeviation = 1e-3;
+constexpr int kValidationSteps = 3;
+constexpr int kRoundsOfOthers = 2;  // Muon and AdamW are there for scale only
+
+struct Settings {
+  int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  int rounds = 3;
+  bool quick = false;
+  std::string json;
+};
+
+Optimizer make_optimizer(const Options& options, std::span<const NamedMatrix> matrices, MatrixSet& weights) {
+  Group group{options, {}};
+  const std::vector<TensorView> views = weights.views();
+  for (std::size_t i = 0; i < matrices.size(); ++i) group.parameters.push_back({matrices[i].name, views[i]});
+  return Optimizer({std::move(group)});
+}
+
+/// Both sides' weights after the same steps from the same start.
+void compare(std::span<const NamedMatrix> matrices, const MatrixSet& start, const MatrixSet& ours,
+             const MatrixSet& theirs, StepReport& report) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < matrices.size(); ++i) {
+    const auto before = start.values(i), a = ours.values(i), b = theirs.values(i);
+    double difference = 0, update = 0;
+    for (std::size_t j = 0; j < before.size(); ++j) {
+      const double deviation = std::abs(static_cast<double>(a[j]) - static_cast<double>(b[j]));
+      difference = std::max(difference, std::isfinite(deviation) ? deviation : kInfinity);
+      update = std::max(update, std::abs(static_cast<double>(b[j]) - static_cast<double>(before[j])));
+    }
+    const double relative = update > 0 ? difference / update : kInfinity;
+    if (relative <= report.worst_deviation) continue;
+    report.worst_deviation = relative;
+    report.worst_matrix = matrices[i].name;
+  }
+}
+
+/// A side's threads may spin for a while after its step; they must not run into the next.
+void settle() { std::this_thread::sleep_for(std::chrono::milliseconds(100)); }
+
+void validate(Optimizer& ours, Peer& peer, std::span<const NamedMatrix> matrices, MatrixSet& gradient,
+              const MatrixSet& weights, const MatrixSet& peer_weights, StepReport& report) {
+  const MatrixSet start = weights;
+  for (int t = 1; t <= kValidationSteps; ++t) {
+    fill_gradient(gradient, t);
+    ours.step(gradient.views());
+    peer.step(gradient.views());
+  }
+  report.validation_steps = kValidationSteps;
+  compare(matrices, start, weights, peer_weights, report);
+  std::printf("checked: after %d steps the updates deviate by at most %.1e of the largest (%s)\n", kValidationSteps,
+              report.worst_deviation, report.worst_matrix.c_str());
+  if (!(report.worst_deviation <= kLargestDeviation)) {
+    throw Error("bench_step: deviation must be <= 1e-3: the two sides do not compute the same");
+  }
+}
+
+StepReport measure(const Settings& settings) {
+  StepReport report;
+  report.model = "GPT-2 small";
+  report.layers = settings.quick ? 1 : 12;
+  const std::vector<NamedMatrix> matrices = gpt2_small(report.layers);
+  report.matrices = matrices.size();
+
+  MatrixSet weights(matrices), peer_weights(matrices), gradient(matrices);
+  weights.fill(0.02, 1);
+  peer_weights.copy_from(weights);
+  report.parameters = weights.elements();
+
+  const TrasMuonOptions options;
+  set_num_threads(settings.threads);
+  Optimizer trasmuon = make_optimizer(options, matrices, weights);
+  const std::unique_ptr<Peer> peer = make_peer(peer_weights.views(), options, settings.threads);
+  report.machine = describe_machine(settings.threads, peer ? peer->description() : "");
+  std::printf("%s, %d of 12 layers: %zu matrices, %.1f M parameters, f32\n", report.model.c_str(), report.layers,
+              report.matrices, static_cast<double>(report.parameters) / 1e6);
+  std::printf("%s, %d threads of %d cores\n", report.machine.cpu.c_str(), settings.threads, report.machine.cores);
+  std::printf("ours: trasmuon %s, %s\npeer: %s\n", report.machine.library.c_str(), report.machine.isa.c_str(),
+              peer ? report.machine.peer.c_str() : "MISSING, this build found no LibTorch: nothing to compare with");
+
+  if (peer) {
+    validate(trasmuon, *peer, matrices, gradient, weights, peer_weights, report);
+    for (std::int64_t size : {768, 1536, 2304})
+      report.matmul_rate = std::max(report.matmul_rate, peer->matmul_rate(size, 5));
+  } else {
+    fill_gradient(gradient, 1);
+    trasmuon.step(gradient.views());
+  }
+
+  const std::vector<TensorView> gradients = gradient.views();
+  for (int round = 0; round < settings.rounds; ++round) {
+    settle();
+    report.trasmuon.values.push_back(seconds([&] { trasmuon.step(gradients); }));
+    if (!peer) continue;
+    settle();
+    report.libtorch.values.push_back(seconds([&] { peer->step(gradients); }));
+    report.speedup.values.push_back(report.libtorch.values.back() / report.trasmuon.values.back());
+  }
+  report.trasmuon_state = trasmuon.state_bytes();
+  report.workspace = trasmuon.workspace_bytes();
+
+  const auto time_rule = [&](const Options& rule, Samples& samples, std::size_t& state) {
+    Optimizer optimizer = make_optimizer(rule, matrices, weights);
+    state = optimizer.state_bytes();
+    settle();
+    for (int round = 0; round < kRoundsOfOthers; ++round) {
+      samples.values.push_back(seconds([&] { optimizer.step(gradients); }));
+    }
+  };
+  time_rule(MuonOptions{}, report.muon, report.muon_state);
+  time_rule(AdamWOptions{}, report.adamw, report.adamw_state);
+
+  for (const NamedMatrix& matrix : matrices) {
+    report.standard_operations += standard_operations(matrix.rows, matrix.cols, options.ns_steps);
+    report.our_operations += our_operations(matrix.rows, matrix.cols, options.ns_steps, options.ns_form);
+  }
+  return report;
+}
+
+}  // namespace
+}  // namespace trasmuon::bench
+
+int main(int argc, char** argv) {
+  using namespace trasmuon::bench;
+  prepare_process(argv);
+  Settings settings;
+  CLI::App app("Times a TrasMuon step over GPT-2 small's 48 matrices against the same in LibTorch operations.");
+  app.add_option("--threads", settings.threads, "threads of both sides")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--rounds", settings.rounds, "timed steps of each side, in turns")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_flag("--quick", settings.quick, "one layer instead of twelve");
+  app.add_option("--json", settings.json, "file to write the results to (results/README.md)");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    const StepReport report = measure(settings);
+    print(report);
+    if (!settings.json.empty()) write_json(report, settings.json);
+    if (report.libtorch.empty()) std::printf("speedup over LibTorch: not measured (built without LibTorch)\n");
+    else std::printf("speedup over LibTorch: %.2f\n", report.overall_speedup());
+  } catch (const std::exception& error) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <dlfcn.h>
+#include <torch/version.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <limits>
+
+#include "libtorch_trasmuon.h"
+#include "peer.h"
+
+namespace trasmuon::bench {
+namespace {
+
+constexpr const char* kWaitPolicy = "OMP_WAIT_POLICY";
+
+torch::Tensor tensor_of(const TensorView& view) {
+  return torch::from_blob(view.data, {view.shape[0], view.shape[1]}, torch::kFloat32);
+}
+
+std::vector<torch::Tensor> tensors_of(std::span<const TensorView> views) {
+  std::vector<torch::Tensor> tensors;
+  for (const TensorView& view : views) tensors.push_back(tensor_of(view));
+  return tensors;
+}
+
+/// A function of the OpenBLAS behind LibTorch; null with another BLAS.
+template <class Function>
+Function* openblas(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+}
+
+class LibTorchPeer final : public Peer {
+ public:
+  LibTorchPeer(std::span<const TensorView> weights, const TrasMuonOptions& options, int threads)
+      : optimizer_(tensors_of(weights), options) {
+    at::set_num_threads(threads);  // MKL follows it, OpenBLAS with threads of its own does not
+    if (auto* set_threads = openblas<void(int)>("openblas_set_num_threads")) set_threads(threads);
+  }
+
+  void step(std::span<const TensorView> gradients) override { optimizer_.step(tensors_of(gradients)); }
+
+  double matmul_rate(std::int64_t size, int repeats) override {
+    const torch::Tensor a = torch::randn({size, size}), b = torch::randn({size, size});
+    torch::Tensor c = torch::mm(a, b);
+    double best = std::numeric_limits<double>::infinity();
+    for (int repeat = 0; repeat < repeats; ++repeat) {
+      const auto start = std::chrono::steady_clock::now();
+      torch::mm_out(c, a, b);
+      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+    return 2.0 * static_cast<double>(size) * static_cast<double>(size) * static_cast<double>(size) / best;
+  }
+
+  std::string description() const override {
+    std::string text = "LibTorch " TORCH_VERSION;
+    if (at::hasMKL()) text += ", MKL";
+    else if (auto* config = openblas<char*()>("openblas_get_config")) text += std::string(", ") + config();
+    return text + ", " + kWaitPolicy + "=" + std::getenv(kWaitPolicy);
+  }
+
+ private:
+  LibTorchTrasMuon optimizer_;
+};
+
+}  // namespace
+
+// LibTorch's OpenMP threads spin after each elementwise operation. Where its BLAS has
+// threads of its own, as in Debian, they spin on the cores the next product needs, and
+// LibTorch loses up to half of its speed. OpenMP reads its policy only while loading.
+void prepare_process(char** argv) {
+  if (std::getenv(kWaitPolicy) != nullptr) return;
+  setenv(kWaitPolicy, "PASSIVE", 1);
+  execv("/proc/self/exe", argv);
+}
+
+std::unique_ptr<Peer> make_peer(std::span<const TensorView> weights, const TrasMuonOptions& options, int threads) {
+  return std::make_unique<LibTorchPeer>(weights, options, threads);
+}
+
+}  // namespace trasmuon::bench

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "cpu/newton_schulz.h"
+
+// Floating-point operations of Newton-Schulz on an s x l matrix, s <= l, in f32.
+namespace trasmuon::bench {
+
+/// X X^T, A^2 and P X as dense products: (4a + 2) s^3 a step, a = l / s.
+inline double standard_operations(std::int64_t rows, std::int64_t cols, int steps) {
+  const double s = static_cast<double>(std::min(rows, cols)), l = static_cast<double>(std::max(rows, cols));
+  return steps * (4 * s * s * l + 2 * s * s * s);
+}
+
+/// What our form of it does.
+inline double our_operations(std::int64_t rows, std::int64_t cols, int steps, NewtonSchulzForm form) {
+  const auto count = static_cast<std::size_t>(steps);
+  if (form == NewtonSchulzForm::automatic) form = cpu::choose_form(rows, cols, count, false);
+  return cpu::newton_schulz_operations(rows, cols, count, form, false);
+}
+
+}  // namespace trasmuon::bench

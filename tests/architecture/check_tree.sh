@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+#   check_tree.sh ROOT    checks what compilers do not: include direction, SPDX lines, stray paths
+#
+# Prints one "file:line: rule" per violation and fails if there is any.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+list_files=$here/../../tools/list-files
+cd "$1"
+
+# Folder -> what its files may include, besides the standard library. Dependencies point
+# one way: adding a line here is a decision about the architecture.
+declare -A may_include=(
+  [include/trasmuon]='trasmuon/'
+  [src/base]='trasmuon/'
+  [src/stages]='(trasmuon|stages)/'
+  [src/cpu]='(trasmuon|stages|cpu)/'
+  [src/optim]='(trasmuon|stages|optim)/'
+  [src/checkpoint]='(trasmuon|checkpoint|nlohmann)/'
+  [src/c_api]='(trasmuon|c_api)/'
+)
+readonly standard='^<([a-z_0-9]+|std(def|int|bool)\.h)>$'
+readonly posix='^<((fcntl|unistd|dlfcn|pthread|sched)\.h|sys/[a-z]+\.h)>$'
+
+violations=0
+report() {
+  echo "$1"
+  violations=$((violations + 1))
+}
+
+check_include() {
+  local file=$1 line=$2 included=$3 layer=$4 path
+  path=${included:1:-1}
+  [[ $included =~ $standard ]] && return
+  [[ $layer == src/* && $included =~ $posix ]] && return
+  [[ $path =~ ^${may_include[$layer]} && $path != *../* ]] && return
+  report "$file:$line: $layer must not include $included (only the standard library and ${may_include[$layer]})"
+}
+
+check_includes() {
+  local file layer line included
+  while read -r file; do
+    layer=$(cut -d/ -f1-2 <<<"$file")
+    if [[ -z ${may_include[$layer]:-} ]]; then
+      report "$file:1: $layer is no known layer; say in ${BASH_SOURCE[0]##*/} what it may include"
+      continue
+    fi
+    while IFS=: read -r line included; do
+      check_include "$file" "$line" "$included" "$layer"
+    done < <(sed -nE '/^[[:space:]]*#[[:space:]]*include/{=;s/^[^<"]*([<"][^>"]*[>"]).*/\1/p}' "$file" | paste -d: - -)
+  done < <("$list_files" . 'include/*.h' 'src/*.h' 'src/*.c' 'src/*.cpp' 'src/*.inl')
+}
+
+check_licences() {
+  local file
+  while read -r file; do
+    head -n 2 "$file" | grep -qE '^(//|#|/\*) SPDX-License-Identifier: Apache-2\.0' ||
+      report "$file:1: has no SPDX-License-Identifier: Apache-2.0 line at the top"
+  done < <("$list_files" . '*.h' '*.c' '*.cpp' '*.inl' '*.cu' '*.cuh' '*.py' '*.sh' 'tools/*' '.ci/*' Makefile)
+}
+
+check_paths() {
+  local file line path
+  while IFS=: read -r file line path; do
+    report "$file:$line: names a path of somebody's machine: ${path#[^/]}"
+  done < <("$list_files" . | xargs -r -d '\n' grep -nHIoE \
+    '(^|[^[:alnum:]_.~$}/-])/(home|root|Users|work|workspace|mnt|scratch)/[[:alnum:]_.-]+' || true)
+}
+
+check_includes
+check_licences
+check_paths
+if ((violations)); then
+  echo "architecture: $violations violation(s)"
+  exit 1
+fi
