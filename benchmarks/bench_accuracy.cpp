@@ -53,7 +53,8 @@ std::vector<T> orthogonalized(const std::vector<float>& x, const char* set, Newt
   for (float value : x) squares += static_cast<double>(value) * static_cast<double>(value);
   std::vector<T> out(x.size());
   cpu::Arena arena;
-  cpu::newton_schulz<T>(in.data(), kRows, kCols, kCols, 1 / std::sqrt(squares), triples_of(set, 5), form, out.data(), arena);
+  cpu::newton_schulz<T>(in.data(), kRows, kCols, kCols, 1 / std::sqrt(squares), triples_of(set, 5), form, out.data(),
+                        arena);
   return out;
 }
 
@@ -69,7 +70,8 @@ double relative_error(const std::vector<float>& ours, const std::vector<double>&
 }  // namespace
 
 int main() {
-  std::printf("relative Frobenius error in f32, %d x %d, five steps\n", static_cast<int>(kRows), static_cast<int>(kCols));
+  std::printf("relative Frobenius error in f32, %d x %d, five steps\n", static_cast<int>(kRows),
+              static_cast<int>(kCols));
   std::printf("%-24s %-14s %10s %10s\n", "spectrum", "coefficients", "standard", "gram");
   std::mt19937_64 rng(1);
   for (const Spectrum& spectrum : kSpectra) {

@@ -152,8 +152,7 @@ void add_stages() {
       add("stage/" + std::string(name) + "/" + shape_name(m, n), [=](State& s) { stage(s, m, n, bytes, run); });
     };
     add_stage("admit", 4, [](Stages& b, std::span<Matrix> x, const MuonPipeline& p) { b.admit(x, p.skip_nonfinite); });
-    add_stage("momentum", 12,
-              [](Stages& b, std::span<Matrix> x, const MuonPipeline& p) { b.momentum(x, p.momentum); });
+    add_stage("momentum", 12, [](Stages& b, std::span<Matrix> x, const MuonPipeline& p) { b.momentum(x, p.momentum); });
     add_stage("orthogonalize", 8,
               [](Stages& b, std::span<Matrix> x, const MuonPipeline& p) { b.orthogonalize(x, *p.orthogonalize); });
     add_stage("row_scale", 4,

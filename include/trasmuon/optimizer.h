@@ -106,7 +106,8 @@ class TRASMUON_API Optimizer {
   std::vector<std::string> warnings() const;
 
   std::size_t state_bytes() const;
-  std::size_t workspace_bytes() const;  ///< scratch held now; bounded by the largest matrix, at most four of them at once
+  std::size_t workspace_bytes()
+      const;  ///< scratch held now; bounded by the largest matrix, at most four of them at once
 
  private:
   struct Impl;

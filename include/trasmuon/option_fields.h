@@ -30,8 +30,8 @@ TRASMUON_API std::string to_string(const Range& range);  ///< "> 0", ">= 0", "in
 constexpr Range positive() { return {.low = 0, .low_open = true}; }
 constexpr Range at_least(double low) { return {.low = low}; }
 constexpr Range at_least_up_to(double low, double high) { return {.low = low, .high = high}; }
-constexpr Range fraction() { return {.low = 0, .high = 1, .high_open = true}; }       ///< [0, 1)
-constexpr Range unit() { return {.low = 0, .high = 1, .low_open = true}; }            ///< (0, 1]
+constexpr Range fraction() { return {.low = 0, .high = 1, .high_open = true}; }  ///< [0, 1)
+constexpr Range unit() { return {.low = 0, .high = 1, .low_open = true}; }       ///< (0, 1]
 constexpr Range any_range() { return {}; }
 
 template <class O, class Rule>

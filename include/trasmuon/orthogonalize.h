@@ -37,10 +37,10 @@ enum class NewtonSchulzForm : std::uint8_t {
 };
 
 struct NewtonSchulzOptions {
-  int steps = 5;                                          ///< 0 returns the normalised input
-  std::string coefficients = "keller";                    ///< a built-in set
+  int steps = 5;                        ///< 0 returns the normalised input
+  std::string coefficients = "keller";  ///< a built-in set
   NewtonSchulzForm form = NewtonSchulzForm::automatic;
-  double eps = 1e-7;                                      ///< X = input / (||input||_F + eps)
+  double eps = 1e-7;  ///< X = input / (||input||_F + eps)
 };
 
 /// out <- NS(in / (||in||_F + eps)), for one matrix or each matrix of a 3-D batch.

@@ -223,7 +223,8 @@ std::string describe(const Options& options) {
       [&](const auto& o) {
         visit_fields(o, [&](const char* name, const auto& value, const Range& range, const char* description) {
           using F = std::remove_cvref_t<decltype(value)>;
-          constexpr bool ranged = (std::is_arithmetic_v<F> && !std::is_same_v<F, bool>) || std::is_same_v<F, std::optional<double>>;
+          constexpr bool ranged =
+              (std::is_arithmetic_v<F> && !std::is_same_v<F, bool>) || std::is_same_v<F, std::optional<double>>;
           char line[256];
           std::snprintf(line, sizeof line, "%-15s %-12s %-12s %s\n", name, format(value).c_str(),
                         ranged ? to_string(range).c_str() : "", description);

@@ -75,9 +75,7 @@ int trasmuon_optimizer_set(trasmuon_optimizer* optimizer, size_t group, const ch
 }
 
 int trasmuon_optimizer_set_number(trasmuon_optimizer* optimizer, size_t group, const char* field, double value) {
-  return guarded(__func__, [&] {
-    optimizer_of(optimizer).set(group, &require(field, "field"), value);
-  });
+  return guarded(__func__, [&] { optimizer_of(optimizer).set(group, &require(field, "field"), value); });
 }
 
 int trasmuon_optimizer_parameter_count(const trasmuon_optimizer* optimizer, size_t* count) {

@@ -59,7 +59,8 @@ int trasmuon_options_set(trasmuon_options* options, const char* field, const cha
 }
 
 int trasmuon_options_set_number(trasmuon_options* options, const char* field, double value) {
-  return guarded(__func__, [&] { trasmuon::set_field(require(options, "options").options, &require(field, "field"), value); });
+  return guarded(__func__,
+                 [&] { trasmuon::set_field(require(options, "options").options, &require(field, "field"), value); });
 }
 
 int trasmuon_options_get(const trasmuon_options* options, const char* field, const char** text) {

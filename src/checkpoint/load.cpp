@@ -66,7 +66,8 @@ void check_tensors(const safetensors::Header& header, const Manifest& manifest, 
     if (!manifest.checksums.contains(own.name)) refuse(own.name, "has no checksum in the file");
   }
   if (header.tensors.size() == state.size()) return;
-  for (const auto& [name, tensor] : header.tensors) {
+  for (const auto& entry : header.tensors) {
+    const std::string& name = entry.first;
     const bool known = std::any_of(state.begin(), state.end(), [&](const NamedState& own) { return own.name == name; });
     if (!known) refuse(name, "is unknown to the optimizer");
   }

@@ -49,6 +49,7 @@ Tensor decode_tensor(const std::string& name, const json& value) {
 /// The tensors, in the order of their data, must follow one another without gap or overlap.
 void check_offsets(const std::map<std::string, Tensor>& tensors, std::uint64_t data_bytes) {
   std::vector<const std::pair<const std::string, Tensor>*> order;
+  order.reserve(tensors.size());
   for (const auto& entry : tensors) order.push_back(&entry);
   std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
     return std::pair(a->second.begin, a->second.end) < std::pair(b->second.begin, b->second.end);

@@ -18,8 +18,15 @@ double isometry_error(const MatrixView& o) {
   std::vector<T> gram(static_cast<std::size_t>(s * s)), scratch(static_cast<std::size_t>(multiply_scratch<T>(s, s)));
   const Operand<T> stored{o.row<T>(0), o.row_stride, 1};
   const Operand<T> wide = tall ? stored.transpose() : stored;
-  multiply<T>({.m = s, .n = s, .k = l, .a = wide, .b = wide.transpose(), .c = gram.data(), .ldc = s,
-               .diagonal = T(-1), .symmetric = true},
+  multiply<T>({.m = s,
+               .n = s,
+               .k = l,
+               .a = wide,
+               .b = wide.transpose(),
+               .c = gram.data(),
+               .ldc = s,
+               .diagonal = T(-1),
+               .symmetric = true},
               scratch.data());
   return std::sqrt(kernels<T>().sum_squares(gram.data(), s * s) / static_cast<double>(s));
 }
@@ -70,7 +77,8 @@ void CpuStages::apply(std::span<Matrix> batch, double decay) {
         }
         if (x.diagnostics != nullptr) {
           const double sum = right != nullptr ? kernel.sum_squares_scaled(o, right, cols) : kernel.sum_squares(o, cols);
-          update_squares[static_cast<std::size_t>(chunk)] += static_cast<double>(scale) * static_cast<double>(scale) * sum;
+          update_squares[static_cast<std::size_t>(chunk)] +=
+              static_cast<double>(scale) * static_cast<double>(scale) * sum;
         }
       }
     });

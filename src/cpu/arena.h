@@ -19,7 +19,7 @@ class Arena {
     used_ = 0;
     if (bytes <= capacity_) return;
     memory_.reset();
-    memory_.reset(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{kAlignment})));
+    memory_.reset(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kAlignment})));
     capacity_ = bytes;
   }
 
@@ -39,7 +39,7 @@ class Arena {
 
  private:
   struct Free {
-    void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t{kAlignment}); }
+    void operator()(std::byte* p) const { ::operator delete (p, std::align_val_t{kAlignment}); }
   };
   std::unique_ptr<std::byte, Free> memory_;
   std::size_t capacity_ = 0;

@@ -14,7 +14,7 @@ namespace cpu {
 namespace {
 
 // Up to here a matrix is too small to occupy several threads.
-constexpr std::int64_t kSmall = 256 * 256;
+constexpr std::int64_t kSmall = std::int64_t{256} * 256;
 // Matrices stepped at the same time, each with its own scratch: what bounds the workspace.
 constexpr int kMostAtOnce = 4;
 

@@ -18,8 +18,8 @@ void CpuStages::calibrate(std::span<Matrix> batch, const CalibrateStage& stage, 
       case Kind::none: x.eta_hat = lr; break;
       case Kind::rms: x.eta_hat = lr * stage.scale * std::sqrt(m * n) / (base_norm + stage.eps); break;
       case Kind::keep_norm:
-        x.eta_hat = lr * aspect * std::sqrt(std::accumulate(x.row_squares, x.row_squares + x.m, 0.0)) /
-                    (base_norm + stage.eps);
+        x.eta_hat =
+            lr * aspect * std::sqrt(std::accumulate(x.row_squares, x.row_squares + x.m, 0.0)) / (base_norm + stage.eps);
         break;
       case Kind::original: x.eta_hat = lr * aspect; break;
       case Kind::match_rms_adamw: x.eta_hat = lr * 0.2 * std::sqrt(std::max(m, n)); break;

@@ -24,9 +24,17 @@ void outer_product(const Matrix& x, const T* left, const T* right, std::int64_t 
                    const MatrixView& stored, T* scratch) {
   const T* tall = x.transposed ? right : left;
   const T* wide = x.transposed ? left : right;
-  multiply<T>({.m = stored.rows, .n = stored.cols, .k = rank, .a = {tall, 1, stored.rows}, .b = {wide, stored.cols, 1},
-               .c = stored.row<T>(0), .ldc = stored.row_stride, .alpha = alpha,
-               .d = beta != T(0) ? stored.row<T>(0) : nullptr, .ldd = stored.row_stride, .beta = beta},
+  multiply<T>({.m = stored.rows,
+               .n = stored.cols,
+               .k = rank,
+               .a = {tall, 1, stored.rows},
+               .b = {wide, stored.cols, 1},
+               .c = stored.row<T>(0),
+               .ldc = stored.row_stride,
+               .alpha = alpha,
+               .d = beta != T(0) ? stored.row<T>(0) : nullptr,
+               .ldd = stored.row_stride,
+               .beta = beta},
               scratch);
 }
 

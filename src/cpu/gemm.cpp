@@ -60,15 +60,19 @@ void multiply(const Product<T>& p, T* scratch) {
     auto compute = [&](std::int64_t task, int) {
       // Bottom rows first: in a triangle they are the long ones.
       const std::int64_t row_block = row_blocks - 1 - task / col_blocks, col_block = task % col_blocks;
+      TileTarget<T> to{.c = p.c, .ldc = p.ldc, .d = p.d, .ldd = p.ldd, .alpha = p.alpha, .beta = p.beta};
+      to.diagonal = p.diagonal;
+      to.symmetric = p.symmetric;
+      to.first = k0 == 0;
+      to.last = k0 + kPanelDepth >= p.k;
       for (std::int64_t i = row_block * kBlockTiles; i < std::min(row_panels, (row_block + 1) * kBlockTiles); ++i) {
         const std::int64_t last_row = std::min(p.m, (i + 1) * mr) - 1;
         for (std::int64_t j = col_block * kBlockTiles; j < std::min(col_panels, (col_block + 1) * kBlockTiles); ++j) {
           if (p.symmetric && j * nr > last_row) break;
-          TileTarget<T> to{p.c,           p.ldc,         p.d,
-                           p.ldd,         i * mr,        j * nr,
-                           last_row + 1 - i * mr,        std::min(nr, p.n - j * nr),
-                           p.alpha,       p.beta,        p.diagonal,
-                           k0 == 0,       k0 + kPanelDepth >= p.k, p.symmetric};
+          to.row = i * mr;
+          to.col = j * nr;
+          to.rows = last_row + 1 - to.row;
+          to.cols = std::min(nr, p.n - to.col);
           kernel.tile(depth, packed_a + i * mr * kPanelDepth, packed_b + j * nr * kPanelDepth, to);
         }
       }

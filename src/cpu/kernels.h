@@ -21,7 +21,7 @@ struct PanelSource {
   std::int64_t along;   ///< stride along the summed dimension
   std::int64_t width;   ///< <= the panel's full width; the rest is zero-filled
   std::int64_t depth;
-  double scale;         ///< multiplied in double, so that tiny inputs survive
+  double scale;  ///< multiplied in double, so that tiny inputs survive
 };
 
 /// Where and how a computed tile goes: C = alpha * tile + (first ? beta * D + diagonal * I : C).

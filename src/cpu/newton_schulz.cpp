@@ -91,14 +91,30 @@ class Iteration {
 
   /// P <- a I + b R + c R^2
   void polynomial(const NewtonSchulzTriple& t) {
-    multiply<T>({.m = s_, .n = s_, .k = s_, .a = square(r_, s_).transpose(), .b = square(r_, s_), .c = p_, .ldc = s_,
-                 .alpha = static_cast<T>(t.c), .d = r_, .ldd = s_, .beta = static_cast<T>(t.b),
-                 .diagonal = static_cast<T>(t.a), .symmetric = true},
+    multiply<T>({.m = s_,
+                 .n = s_,
+                 .k = s_,
+                 .a = square(r_, s_).transpose(),
+                 .b = square(r_, s_),
+                 .c = p_,
+                 .ldc = s_,
+                 .alpha = static_cast<T>(t.c),
+                 .d = r_,
+                 .ldd = s_,
+                 .beta = static_cast<T>(t.b),
+                 .diagonal = static_cast<T>(t.a),
+                 .symmetric = true},
                 scratch_);
   }
 
   void symmetric_product(const T* a, const T* b, T* c) {
-    multiply<T>({.m = s_, .n = s_, .k = s_, .a = square(a, s_).transpose(), .b = square(b, s_), .c = c, .ldc = s_,
+    multiply<T>({.m = s_,
+                 .n = s_,
+                 .k = s_,
+                 .a = square(a, s_).transpose(),
+                 .b = square(b, s_),
+                 .c = c,
+                 .ldc = s_,
                  .symmetric = true},
                 scratch_);
   }
@@ -137,7 +153,7 @@ NewtonSchulzForm choose_form(std::int64_t rows, std::int64_t cols, std::size_t s
     return newton_schulz_operations(rows, cols, steps, form, double_precision);
   };
   return operations(NewtonSchulzForm::gram) < operations(NewtonSchulzForm::standard) ? NewtonSchulzForm::gram
-                                                                                    : NewtonSchulzForm::standard;
+                                                                                     : NewtonSchulzForm::standard;
 }
 
 template <class T>

@@ -66,15 +66,25 @@ void orthonormal_rows(T* x, std::int64_t rows, std::int64_t cols, T* scratch) {
       norms[i] = norm(block + i * cols, cols);
       // To unit length first, so that neither products nor squares leave T's range.
       if (norms[i] > 0) {
-        for (std::int64_t j = 0; j < cols; ++j) block[i * cols + j] = static_cast<T>(static_cast<double>(block[i * cols + j]) / norms[i]);
+        for (std::int64_t j = 0; j < cols; ++j)
+          block[i * cols + j] = static_cast<T>(static_cast<double>(block[i * cols + j]) / norms[i]);
       }
     }
     for (int pass = 0; pass < 2 && first > 0; ++pass) {
-      multiply<T>({.m = count, .n = first, .k = cols, .a = {block, cols, 1}, .b = {x, 1, cols}, .c = components,
-                   .ldc = first},
-                  product_scratch);
-      multiply<T>({.m = count, .n = cols, .k = first, .a = {components, first, 1}, .b = {x, cols, 1}, .c = block,
-                   .ldc = cols, .alpha = T(-1), .d = block, .ldd = cols, .beta = T(1)},
+      multiply<T>(
+          {.m = count, .n = first, .k = cols, .a = {block, cols, 1}, .b = {x, 1, cols}, .c = components, .ldc = first},
+          product_scratch);
+      multiply<T>({.m = count,
+                   .n = cols,
+                   .k = first,
+                   .a = {components, first, 1},
+                   .b = {x, cols, 1},
+                   .c = block,
+                   .ldc = cols,
+                   .alpha = T(-1),
+                   .d = block,
+                   .ldd = cols,
+                   .beta = T(1)},
                   product_scratch);
     }
     for (std::int64_t i = 0; i < count; ++i) {

@@ -10,9 +10,8 @@ namespace {
 
 template <class T>
 std::size_t scratch_bytes(const Matrix& x, bool lookahead) {
-  return static_cast<std::size_t>(lookahead ? 2 : 1) * Arena::bytes_for<T>(x.m * x.n) +
-         Arena::bytes_for<double>(x.n) + Arena::bytes_for<double>(x.m) + Arena::bytes_for<T>(x.m) +
-         Arena::bytes_for<T>(x.n);
+  return static_cast<std::size_t>(lookahead ? 2 : 1) * Arena::bytes_for<T>(x.m * x.n) + Arena::bytes_for<double>(x.n) +
+         Arena::bytes_for<double>(x.m) + Arena::bytes_for<T>(x.m) + Arena::bytes_for<T>(x.n);
 }
 
 template <class T>
@@ -33,9 +32,10 @@ void lend_scratch(Matrix& x, bool lookahead, Arena& arena) {
 
 }  // namespace
 
-RowChunks::RowChunks(std::int64_t rows_, std::int64_t cols) : rows(rows_) {
+RowChunks::RowChunks(std::int64_t row_count, std::int64_t cols) : rows(row_count) {
   constexpr std::int64_t kElements = 32768, kMostChunks = 64;
-  height = std::max({std::int64_t{1}, kElements / std::max(std::int64_t{1}, cols), (rows + kMostChunks - 1) / kMostChunks});
+  height =
+      std::max({std::int64_t{1}, kElements / std::max(std::int64_t{1}, cols), (rows + kMostChunks - 1) / kMostChunks});
   count = (rows + height - 1) / height;
 }
 

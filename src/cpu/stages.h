@@ -49,7 +49,7 @@ void for_each_active(std::span<Matrix> batch, Body&& body) {
 /// per-task results do not depend on the number of threads.
 struct RowChunks {
   std::int64_t rows, height, count;
-  RowChunks(std::int64_t rows, std::int64_t cols);
+  RowChunks(std::int64_t row_count, std::int64_t cols);
 };
 
 /// Calls body(first_row, last_row, chunk) for every chunk.

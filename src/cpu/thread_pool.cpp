@@ -177,8 +177,6 @@ void set_num_threads(int threads) {
   shared.threads = threads;
 }
 
-int num_threads() {
-  return cpu::shared().threads;
-}
+int num_threads() { return cpu::shared().threads; }
 
 }  // namespace trasmuon

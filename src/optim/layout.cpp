@@ -81,8 +81,8 @@ ParameterLayout layout_for_adamw(const Parameter& p) {
 
 MatrixView slice(const ParameterLayout& layout, const TensorView& tensor, std::int64_t entry, std::size_t block) {
   const std::int64_t stride = tensor.row_stride != 0 ? tensor.row_stride : layout.stored_cols();
-  const std::int64_t before =
-      std::accumulate(layout.blocks.begin(), layout.blocks.begin() + static_cast<std::ptrdiff_t>(block), std::int64_t{0});
+  const std::int64_t before = std::accumulate(
+      layout.blocks.begin(), layout.blocks.begin() + static_cast<std::ptrdiff_t>(block), std::int64_t{0});
   const std::int64_t size = layout.blocks[block];
   const std::int64_t offset = entry * layout.stored_rows() * stride + (layout.transposed ? before : before * stride);
   return {.data = static_cast<char*>(tensor.data) + offset * static_cast<std::int64_t>(size_of(tensor.dtype)),

@@ -13,7 +13,7 @@ namespace trasmuon {
 namespace {
 
 struct AlignedDelete {
-  void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t{64}); }
+  void operator()(std::byte* p) const { ::operator delete (p, std::align_val_t{64}); }
 };
 using Memory = std::unique_ptr<std::byte, AlignedDelete>;
 
@@ -92,9 +92,10 @@ void Optimizer::Impl::build_state(Entry& entry, std::size_t index) {
     void* data = nullptr;
     if (settings.state) {
       data = settings.state(index, spec);
-      if (data == nullptr) throw Error("parameter '" + entry.parameter.name + "': no memory lent for state '" + spec.name + "'");
+      if (data == nullptr)
+        throw Error("parameter '" + entry.parameter.name + "': no memory lent for state '" + spec.name + "'");
     } else {
-      entry.owned.emplace_back(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{64})));
+      entry.owned.emplace_back(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{64})));
       data = entry.owned.back().get();
     }
     std::memset(data, 0, bytes);
@@ -207,9 +208,8 @@ void Optimizer::step(std::span<const TensorView> gradients) {
     }
   }
   for (GroupEntry& group : impl_->groups) {
-    impl_->backend->run(group.matrices, [&](Stages& stages, std::span<Matrix> batch) {
-      trasmuon::step(group.options, stages, batch);
-    });
+    impl_->backend->run(group.matrices,
+                        [&](Stages& stages, std::span<Matrix> batch) { trasmuon::step(group.options, stages, batch); });
   }
 }
 
@@ -270,7 +270,8 @@ std::span<const Optimizer::StateTensor> Optimizer::state(std::size_t index) cons
 TensorView Optimizer::state(std::size_t index, std::string_view name) const {
   Entry& entry = impl_->at(index);
   const State state(entry.state);
-  if (!state.has(name)) throw Error("parameter '" + entry.parameter.name + "': has no state '" + std::string(name) + "'");
+  if (!state.has(name))
+    throw Error("parameter '" + entry.parameter.name + "': has no state '" + std::string(name) + "'");
   return state[name];
 }
 
@@ -287,7 +288,8 @@ std::vector<std::string> Optimizer::warnings() const {
 std::size_t Optimizer::state_bytes() const {
   std::size_t bytes = 0;
   for (const Entry& entry : impl_->entries) {
-    for (const StateTensor& t : entry.state) bytes += static_cast<std::size_t>(t.spec.shape.elements()) * size_of(t.spec.dtype);
+    for (const StateTensor& t : entry.state)
+      bytes += static_cast<std::size_t>(t.spec.shape.elements()) * size_of(t.spec.dtype);
   }
   return bytes;
 }
@@ -296,7 +298,8 @@ std::size_t Optimizer::workspace_bytes() const { return impl_->backend->workspac
 
 std::vector<std::int64_t> equal_blocks(std::int64_t rows, std::int64_t count) {
   if (count <= 0 || rows <= 0 || rows % count != 0) {
-    throw Error("equal_blocks: count must divide rows, got " + std::to_string(count) + " blocks of " + std::to_string(rows) + " rows");
+    throw Error("equal_blocks: count must divide rows, got " + std::to_string(count) + " blocks of " +
+                std::to_string(rows) + " rows");
   }
   return std::vector<std::int64_t>(static_cast<std::size_t>(count), rows / count);
 }

@@ -17,7 +17,8 @@ void orthogonalize(const TensorView& in, const TensorView& out, const NewtonSchu
     throw Error("orthogonalize: out's shape must be " + to_string(in.shape) + ", got " + to_string(out.shape));
   }
   if ((in.dtype == DType::f64) != (out.dtype == DType::f64)) {
-    throw Error(std::string("orthogonalize: f64 goes with f64 only, got ") + to_string(in.dtype) + " and " + to_string(out.dtype));
+    throw Error(std::string("orthogonalize: f64 goes with f64 only, got ") + to_string(in.dtype) + " and " +
+                to_string(out.dtype));
   }
   const ParameterLayout from = layout_for_matrix_rule({.name = "in", .weight = in});
   const ParameterLayout to = layout_for_matrix_rule({.name = "out", .weight = out});

@@ -26,8 +26,9 @@ namespace {
 
 /// Row blocks before `block`, in rows of W.
 std::int64_t rows_before(const ParameterLayout& layout, std::int64_t entry, std::size_t block) {
-  return entry * layout.m +
-         std::accumulate(layout.blocks.begin(), layout.blocks.begin() + static_cast<std::ptrdiff_t>(block), std::int64_t{0});
+  return entry * layout.m + std::accumulate(layout.blocks.begin(),
+                                            layout.blocks.begin() + static_cast<std::ptrdiff_t>(block),
+                                            std::int64_t{0});
 }
 
 void* at(const TensorView& tensor, std::int64_t element) {

@@ -41,10 +41,10 @@ struct Matrix {
   MatrixView momentum;  ///< compute type; AdamW's first moment
 
   // State beside the momentum; null where the rule has none.
-  void* v_row = nullptr;        ///< m, compute type
-  void* c_ema = nullptr;        ///< n, compute type
-  void* c_last = nullptr;       ///< n, compute type
-  double* c_sum = nullptr;      ///< n: C of the paper
+  void* v_row = nullptr;    ///< m, compute type
+  void* c_ema = nullptr;    ///< n, compute type
+  void* c_last = nullptr;   ///< n, compute type
+  double* c_sum = nullptr;  ///< n: C of the paper
   double* e_ref = nullptr;
   double* gamma_sum = nullptr;  ///< S of the paper
   MatrixView second_moment;     ///< AdamW
@@ -54,14 +54,14 @@ struct Matrix {
 
   // Of the step in progress; memory lent by the backend.
   bool active = false;
-  MatrixView direction;            ///< O, stored like the weight
-  MatrixView lookahead;            ///< Nesterov's input to the orthogonalization, else empty
-  double* column_energy = nullptr; ///< n: E_j of the momentum
-  double* row_squares = nullptr;   ///< m: sum_j O_ij^2
-  void* row_factor = nullptr;      ///< m: what row i of O is multiplied by
-  void* column_factor = nullptr;   ///< n: c_j; null = 1
-  double input_norm = 0;           ///< Frobenius norm of what is orthogonalized
-  double base_squares = 0;         ///< ||O_base||_F^2
+  MatrixView direction;             ///< O, stored like the weight
+  MatrixView lookahead;             ///< Nesterov's input to the orthogonalization, else empty
+  double* column_energy = nullptr;  ///< n: E_j of the momentum
+  double* row_squares = nullptr;    ///< m: sum_j O_ij^2
+  void* row_factor = nullptr;       ///< m: what row i of O is multiplied by
+  void* column_factor = nullptr;    ///< n: c_j; null = 1
+  double input_norm = 0;            ///< Frobenius norm of what is orthogonalized
+  double base_squares = 0;          ///< ||O_base||_F^2
   double eta_hat = 0;
   Diagnostics* diagnostics = nullptr;  ///< null: off
 };

@@ -26,12 +26,28 @@ std::string setting(Options options, const char* field, const char* value) {
 TEST(Options, DefaultsAreTheDocumentedOnes) {
   const TrasMuonOptions o;
   EXPECT_EQ(describe(o).substr(0, 3), "lr ");
-  const std::pair<const char*, const char*> expected[] = {
-      {"lr", "0.001"},      {"weight_decay", "0.01"}, {"beta1", "0.95"},      {"beta2", "0.95"},        {"eps", "1e-08"},
-      {"ns_steps", "5"},    {"coefficients", "keller"}, {"nesterov", "false"}, {"rms_scale", "1"},      {"clip", "soft"},
-      {"alpha", "1"},       {"c_min", "0.1"},         {"beta_energy", "0.95"}, {"beta_clip", "0.5"},    {"trigger", "2"},
-      {"period", "1"},      {"warmup", "0"},          {"rho", "0.1"},         {"gamma", "lr"},          {"literal", "false"},
-      {"eps_energy", "1e-30"}, {"min_damped_dim", "8"}};
+  const std::pair<const char*, const char*> expected[] = {{"lr", "0.001"},
+                                                          {"weight_decay", "0.01"},
+                                                          {"beta1", "0.95"},
+                                                          {"beta2", "0.95"},
+                                                          {"eps", "1e-08"},
+                                                          {"ns_steps", "5"},
+                                                          {"coefficients", "keller"},
+                                                          {"nesterov", "false"},
+                                                          {"rms_scale", "1"},
+                                                          {"clip", "soft"},
+                                                          {"alpha", "1"},
+                                                          {"c_min", "0.1"},
+                                                          {"beta_energy", "0.95"},
+                                                          {"beta_clip", "0.5"},
+                                                          {"trigger", "2"},
+                                                          {"period", "1"},
+                                                          {"warmup", "0"},
+                                                          {"rho", "0.1"},
+                                                          {"gamma", "lr"},
+                                                          {"literal", "false"},
+                                                          {"eps_energy", "1e-30"},
+                                                          {"min_damped_dim", "8"}};
   for (const auto& [field, value] : expected) EXPECT_EQ(get_field(o, field), value) << field;
   EXPECT_EQ(get_field(MuonOptions{}, "lr"), "0.02");
   EXPECT_EQ(get_field(NorMuonOptions{}, "lr"), "0.02");
@@ -54,7 +70,8 @@ TEST(Options, EveryNumericFieldOfEveryRuleRefusesNaNAndInfinityByName) {
               for (double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
                 member = bad;
                 const std::string text = error_of([&] { validate(options); });
-                EXPECT_EQ(text, std::string(rule) + ": " + name + " must be " + to_string(range) + ", got " + (std::isnan(bad) ? "nan" : "inf"));
+                EXPECT_EQ(text, std::string(rule) + ": " + name + " must be " + to_string(range) + ", got " +
+                                    (std::isnan(bad) ? "nan" : "inf"));
               }
               member = good;
               ++fields;
@@ -76,7 +93,8 @@ TEST(Options, ValuesOutsideTheirRangeAreNamed) {
   EXPECT_EQ(setting(o, "eps", "0"), "trasmuon: eps must be > 0, got 0");
   EXPECT_EQ(setting(o, "ns_steps", "101"), "trasmuon: ns_steps must be in [0, 100], got 101");
   EXPECT_EQ(setting(o, "ns_steps", "2.5"), "trasmuon: ns_steps must be a whole number, got '2.5'");
-  EXPECT_EQ(setting(o, "coefficients", "x"), "trasmuon: coefficients must be one of keller, you, polar_express, got 'x'");
+  EXPECT_EQ(setting(o, "coefficients", "x"),
+            "trasmuon: coefficients must be one of keller, you, polar_express, got 'x'");
   EXPECT_EQ(setting(o, "ns_form", "fast"), "trasmuon: ns_form must be one of automatic, standard, gram, got 'fast'");
   EXPECT_EQ(setting(o, "rms_scale", "0"), "trasmuon: rms_scale must be > 0, got 0");
   EXPECT_EQ(setting(o, "clip", "medium"), "trasmuon: clip must be one of none, soft, hard, got 'medium'");
@@ -96,11 +114,14 @@ TEST(Options, ValuesOutsideTheirRangeAreNamed) {
   EXPECT_EQ(setting(o, "literal", "yes"), "trasmuon: literal must be true or false, got 'yes'");
   EXPECT_EQ(setting(o, "lr", "fast"), "trasmuon: lr must be a number, got 'fast'");
   EXPECT_EQ(setting(o, "learning_rate", "1"), "trasmuon: has no field 'learning_rate'");
-  EXPECT_EQ(setting(TrasMuonOptions{.trigger = 0}, "clip", "hard"), "trasmuon: trigger must be > 0 when clip is hard, got 0");
+  EXPECT_EQ(setting(TrasMuonOptions{.trigger = 0}, "clip", "hard"),
+            "trasmuon: trigger must be > 0 when clip is hard, got 0");
   EXPECT_EQ(setting(DionOptions{}, "rank_fraction", "0"), "dion: rank_fraction must be in (0, 1], got 0");
-  EXPECT_EQ(setting(MuonOptions{}, "scaling", "none"), "muon: scaling must be one of original, match_rms_adamw, got 'none'");
+  EXPECT_EQ(setting(MuonOptions{}, "scaling", "none"),
+            "muon: scaling must be one of original, match_rms_adamw, got 'none'");
   EXPECT_EQ(setting(NorMuonOptions{}, "scaling", "none"), "normuon: scaling must be one of paper, code, got 'none'");
-  EXPECT_EQ(error_of([] { options_for("sgd"); }), "rule must be one of trasmuon, normuon, muon, dion, adamw, got 'sgd'");
+  EXPECT_EQ(error_of([] { options_for("sgd"); }),
+            "rule must be one of trasmuon, normuon, muon, dion, adamw, got 'sgd'");
 }
 
 TEST(Options, EveryFieldSurvivesARoundTripThroughText) {
@@ -138,7 +159,8 @@ TEST(Options, EveryFieldSurvivesARoundTripThroughText) {
 
 TEST(Options, DescribeListsEveryFieldWithDefaultAndRange) {
   const std::string text = describe(TrasMuonOptions{});
-  EXPECT_NE(text.find("c_min           0.1          in (0, 1]    strongest damping of a column\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("c_min           0.1          in (0, 1]    strongest damping of a column\n"), std::string::npos)
+      << text;
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ TYPED_TEST_SUITE(Gemm, Types);
 
 TYPED_TEST(Gemm, MatchesPlainLoopsOnOddShapesAndStrides) {
   using T = TypeParam;
-  const std::int64_t shapes[][3] = {{1, 1, 1}, {5, 7, 3},     {12, 32, 256}, {13, 33, 257}, {33, 65, 17},
+  const std::int64_t shapes[][3] = {{1, 1, 1},   {5, 7, 3},     {12, 32, 256},  {13, 33, 257}, {33, 65, 17},
                                     {1, 100, 5}, {100, 1, 600}, {127, 257, 64}, {97, 70, 513}};
   for (const auto& [m, n, k] : shapes) {
     for (int variant = 0; variant < 4; ++variant) {
@@ -58,14 +58,25 @@ TYPED_TEST(Gemm, MatchesPlainLoopsOnOddShapesAndStrides) {
       const std::int64_t ldc = n + 2;
       std::vector<T> c(static_cast<std::size_t>(m * ldc), T(-7));
       std::vector<T> scratch(static_cast<std::size_t>(multiply_scratch<T>(m, n)));
-      multiply<T>({.m = m, .n = n, .k = k, .a = a.operand, .b = b.operand, .c = c.data(), .ldc = ldc, .alpha = T(2),
-                   .d = d.operand.data, .ldd = d.operand.row_stride, .beta = T(-3), .diagonal = T(4)},
+      multiply<T>({.m = m,
+                   .n = n,
+                   .k = k,
+                   .a = a.operand,
+                   .b = b.operand,
+                   .c = c.data(),
+                   .ldc = ldc,
+                   .alpha = T(2),
+                   .d = d.operand.data,
+                   .ldd = d.operand.row_stride,
+                   .beta = T(-3),
+                   .diagonal = T(4)},
                   scratch.data());
       const Dense product = test::multiply(a.exact, b.exact);
       for (std::int64_t i = 0; i < m; ++i) {
         for (std::int64_t j = 0; j < n; ++j) {
           const double expected = 2 * product(i, j) - 3 * d.exact(i, j) + (i == j ? 4 : 0);
-          ASSERT_NEAR(static_cast<double>(c[static_cast<std::size_t>(i * ldc + j)]), expected, this->tolerance * static_cast<double>(k + 8))
+          ASSERT_NEAR(static_cast<double>(c[static_cast<std::size_t>(i * ldc + j)]), expected,
+                      this->tolerance * static_cast<double>(k + 8))
               << m << "x" << n << "x" << k << " variant " << variant << " at " << i << "," << j;
         }
         EXPECT_EQ(c[static_cast<std::size_t>(i * ldc + n)], T(-7)) << "wrote past the row";
@@ -81,14 +92,22 @@ TYPED_TEST(Gemm, SymmetricEqualsFullAndIsExactlySymmetric) {
     const auto x = this->make(n, k, n % 2 == 0);
     std::vector<T> half(static_cast<std::size_t>(n * n)), full(half);
     std::vector<T> scratch(static_cast<std::size_t>(multiply_scratch<T>(n, n)));
-    Product<T> p{.m = n, .n = n, .k = k, .a = x.operand, .b = x.operand.transpose(), .c = full.data(), .ldc = n, .diagonal = T(1)};
+    Product<T> p{.m = n,
+                 .n = n,
+                 .k = k,
+                 .a = x.operand,
+                 .b = x.operand.transpose(),
+                 .c = full.data(),
+                 .ldc = n,
+                 .diagonal = T(1)};
     multiply(p, scratch.data());
     p.c = half.data();
     p.symmetric = true;
     multiply(p, scratch.data());
     for (std::int64_t i = 0; i < n; ++i) {
       for (std::int64_t j = 0; j < n; ++j) {
-        ASSERT_NEAR(static_cast<double>(half[static_cast<std::size_t>(i * n + j)]), static_cast<double>(full[static_cast<std::size_t>(i * n + j)]),
+        ASSERT_NEAR(static_cast<double>(half[static_cast<std::size_t>(i * n + j)]),
+                    static_cast<double>(full[static_cast<std::size_t>(i * n + j)]),
                     this->tolerance * static_cast<double>(k));
         ASSERT_EQ(half[static_cast<std::size_t>(i * n + j)], half[static_cast<std::size_t>(j * n + i)]);
       }
@@ -99,7 +118,17 @@ TYPED_TEST(Gemm, SymmetricEqualsFullAndIsExactlySymmetric) {
 TYPED_TEST(Gemm, AnEmptySumLeavesTheAddedTerms) {
   using T = TypeParam;
   std::vector<T> d = {1, 2, 3, 4}, c(4, T(9)), scratch(static_cast<std::size_t>(multiply_scratch<T>(2, 2)));
-  multiply<T>({.m = 2, .n = 2, .k = 0, .a = {d.data(), 2, 1}, .b = {d.data(), 2, 1}, .c = c.data(), .ldc = 2, .d = d.data(), .ldd = 2, .beta = T(2), .diagonal = T(1)},
+  multiply<T>({.m = 2,
+               .n = 2,
+               .k = 0,
+               .a = {d.data(), 2, 1},
+               .b = {d.data(), 2, 1},
+               .c = c.data(),
+               .ldc = 2,
+               .d = d.data(),
+               .ldd = 2,
+               .beta = T(2),
+               .diagonal = T(1)},
               scratch.data());
   EXPECT_EQ(c, (std::vector<T>{3, 4, 6, 9}));
 }
@@ -113,7 +142,8 @@ TYPED_TEST(Gemm, TheNumberOfThreadsDoesNotChangeABit) {
   for (int run = 0; run < 3; ++run) {
     set_num_threads(run + 1);
     results[run].resize(301 * 260);
-    multiply<T>({.m = 301, .n = 260, .k = 517, .a = a.operand, .b = b.operand, .c = results[run].data(), .ldc = 260}, scratch.data());
+    multiply<T>({.m = 301, .n = 260, .k = 517, .a = a.operand, .b = b.operand, .c = results[run].data(), .ldc = 260},
+                scratch.data());
   }
   set_num_threads(before);
   EXPECT_EQ(results[0], results[1]);

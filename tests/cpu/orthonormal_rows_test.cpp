@@ -26,7 +26,8 @@ double worst_inner_product(const std::vector<T>& rows, std::int64_t count, std::
     for (std::int64_t b = 0; b <= a; ++b) {
       double sum = 0;
       for (std::int64_t j = 0; j < cols; ++j) {
-        sum += static_cast<double>(rows[static_cast<std::size_t>(a * cols + j)]) * static_cast<double>(rows[static_cast<std::size_t>(b * cols + j)]);
+        sum += static_cast<double>(rows[static_cast<std::size_t>(a * cols + j)]) *
+               static_cast<double>(rows[static_cast<std::size_t>(b * cols + j)]);
       }
       worst = std::max(worst, std::abs(sum - (a == b ? 1 : 0)));
     }

@@ -37,7 +37,9 @@ TEST_F(Threads, EveryIndexRunsOnce) {
 TEST_F(Threads, NestedRegionsAndOtherThreadsRunInline) {
   set_num_threads(3);
   std::atomic<int> total = 0;
-  auto nested = [&] { parallel_for(10, [&](std::int64_t, int) { parallel_for(10, [&](std::int64_t, int) { ++total; }); }); };
+  auto nested = [&] {
+    parallel_for(10, [&](std::int64_t, int) { parallel_for(10, [&](std::int64_t, int) { ++total; }); });
+  };
   std::thread other(nested);
   nested();
   other.join();
@@ -47,7 +49,11 @@ TEST_F(Threads, NestedRegionsAndOtherThreadsRunInline) {
 TEST_F(Threads, AnExceptionReachesTheCallerAndThePoolSurvives) {
   set_num_threads(3);
   for (int round = 0; round < 50; ++round) {
-    EXPECT_THROW(parallel_for(100, [&](std::int64_t i, int) { if (i == 42) throw std::runtime_error("boom"); }), std::runtime_error);
+    EXPECT_THROW(parallel_for(100,
+                              [&](std::int64_t i, int) {
+                                if (i == 42) throw std::runtime_error("boom");
+                              }),
+                 std::runtime_error);
   }
   std::atomic<int> total = 0;
   parallel_for(100, [&](std::int64_t, int) { ++total; });

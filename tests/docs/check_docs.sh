@@ -27,7 +27,7 @@ rm -f "$work"/block*
 
 blocks "$root/docs/api.md" cpp c
 flags=(-Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-unused-variable -I"$root/include")
-link=(-L"$library" -ltrasmuon -Wl,-rpath,"$library")
+link=(-L"$library" -ltrasmuon "-Wl,-rpath,$library")
 cd "$work"
 preamble=block01.cpp
 count=0

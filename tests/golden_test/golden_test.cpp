@@ -12,7 +12,8 @@ namespace {
 
 std::vector<std::string> golden_files() {
   std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(TRASMUON_GOLDEN_DIR)) files.push_back(entry.path().string());
+  for (const auto& entry : std::filesystem::directory_iterator(TRASMUON_GOLDEN_DIR))
+    files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -33,7 +34,8 @@ TEST_P(Golden, AgreesInFloat) {
 
 INSTANTIATE_TEST_SUITE_P(Files, Golden, testing::ValuesIn(golden_files()), [](const auto& file) {
   std::string name = std::filesystem::path(file.param).stem().string();
-  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return name;
 });
 

@@ -79,7 +79,10 @@ TEST(Diagnostics, IsometryErrorIsSmallForAConvergedDirection) {
 TEST(Diagnostics, OneEntryAMatrixAndMissingGradientsSayNotUpdated) {
   std::mt19937_64 rng(84);
   Single<float> heads(TrasMuonOptions{}, random_values<float>(2 * 12 * 5, rng), {2, 12, 5},
-                      [](Parameter& p) { p.row_blocks = {4, 8}; }, {.diagnostics = true});
+                      [](Parameter& p) {
+                        p.row_blocks = {4, 8};
+                      },
+                      {.diagnostics = true});
   auto g = random_values<float>(120, rng);
   g[0] = std::nanf("");  // poisons the first block only
   heads.step(g);
@@ -98,12 +101,14 @@ TEST(Diagnostics, OneEntryAMatrixAndMissingGradientsSayNotUpdated) {
 
 TEST(Diagnostics, WarningsNameWeakSettings) {
   std::vector<float> w(4);
-  const Optimizer weak({{TrasMuonOptions{.beta_energy = 0.99, .period = 2, .rho = 0.5, .literal = true}, {{"w", view(w.data(), {2, 2})}}}});
-  EXPECT_EQ(weak.warnings(), (std::vector<std::string>{
-                                 "trasmuon: rho 0.5 > 0.3 nearly switches damping off",
-                                 "trasmuon: period 2 > 1 misses bursts of a single step",
-                                 "trasmuon: beta_energy 0.99 >= 0.99 lets the reference energy go stale",
-                                 "trasmuon: literal with warmup 0 < 100 damps every column at the start: E_ref begins at zero"}));
+  const Optimizer weak({{TrasMuonOptions{.beta_energy = 0.99, .period = 2, .rho = 0.5, .literal = true},
+                         {{"w", view(w.data(), {2, 2})}}}});
+  EXPECT_EQ(weak.warnings(),
+            (std::vector<std::string>{
+                "trasmuon: rho 0.5 > 0.3 nearly switches damping off",
+                "trasmuon: period 2 > 1 misses bursts of a single step",
+                "trasmuon: beta_energy 0.99 >= 0.99 lets the reference energy go stale",
+                "trasmuon: literal with warmup 0 < 100 damps every column at the start: E_ref begins at zero"}));
   const Optimizer fine({{TrasMuonOptions{}, {{"w", view(w.data(), {2, 2})}}}});
   EXPECT_TRUE(fine.warnings().empty());
 }

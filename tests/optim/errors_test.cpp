@@ -11,7 +11,8 @@ using test::error_of;
 
 class Errors : public testing::Test {
  protected:
-  std::vector<float> w = std::vector<float>(24, 1.0f), other = std::vector<float>(24, 1.0f), g = std::vector<float>(24, 1.0f);
+  std::vector<float> w = std::vector<float>(24, 1.0f), other = std::vector<float>(24, 1.0f),
+                     g = std::vector<float>(24, 1.0f);
 
   std::string building(std::vector<Parameter> parameters, Options options = TrasMuonOptions{}) {
     return error_of([&] { Optimizer({{options, std::move(parameters)}}); });
@@ -30,22 +31,33 @@ TEST_F(Errors, Construction) {
   EXPECT_EQ(error_of([] { Optimizer({}); }), "optimizer: groups must not be empty");
   EXPECT_EQ(building({}), "group 0 (trasmuon): has no parameters");
   EXPECT_EQ(building({{"", view(w.data(), {4, 6})}}), "group 0: a parameter has no name");
-  EXPECT_EQ(building({{"a", view(w.data(), {4, 6})}, {"a", view(other.data(), {4, 6})}}), "parameter 'a': listed twice");
-  EXPECT_EQ(building({{"a", view(w.data(), {4, 6})}, {"b", view(w.data(), {4, 6})}}), "parameter 'b': its memory is listed twice");
+  EXPECT_EQ(building({{"a", view(w.data(), {4, 6})}, {"a", view(other.data(), {4, 6})}}),
+            "parameter 'a': listed twice");
+  EXPECT_EQ(building({{"a", view(w.data(), {4, 6})}, {"b", view(w.data(), {4, 6})}}),
+            "parameter 'b': its memory is listed twice");
   EXPECT_EQ(building({{"a", view(static_cast<float*>(nullptr), {4, 6})}}), "parameter 'a': weight has no data");
   EXPECT_EQ(building({{"a", view(w.data(), {0, 6})}}), "parameter 'a': weight must not be empty, got shape [0, 6]");
-  EXPECT_EQ(building({{"a", view(w.data(), {})}}), "parameter 'a': weight shape must have at least one dimension, got []");
-  EXPECT_EQ(building({{"a", view(w.data(), {24})}}), "parameter 'a': a matrix rule needs at least two dimensions, got shape [24]; use adamw");
-  EXPECT_EQ(building({{"a", view(w.data(), {4, 6}, 5)}}), "parameter 'a': row_stride must be 0 or >= 6 (the row length), got 5");
-  EXPECT_EQ(building({{"a", view(w.data(), {4, 6}), Layout::batch}}), "parameter 'a': layout batch needs three dimensions, got shape [4, 6]");
-  EXPECT_EQ(building({{"a", view(w.data(), {4, 6}), Layout::automatic, false, {3, 2}}}), "parameter 'a': row_blocks must sum to the 4 output rows, got 5");
-  EXPECT_EQ(building({{"a", view(w.data(), {4, 6}), Layout::automatic, false, {4, 0}}}), "parameter 'a': row_blocks must be > 0, got 0");
-  EXPECT_EQ(building({{"a", view(w.data(), {4, 6}), Layout::automatic, false, {2, 2}}}, AdamWOptions{}), "parameter 'a': row_blocks have no meaning under adamw");
+  EXPECT_EQ(building({{"a", view(w.data(), {})}}),
+            "parameter 'a': weight shape must have at least one dimension, got []");
+  EXPECT_EQ(building({{"a", view(w.data(), {24})}}),
+            "parameter 'a': a matrix rule needs at least two dimensions, got shape [24]; use adamw");
+  EXPECT_EQ(building({{"a", view(w.data(), {4, 6}, 5)}}),
+            "parameter 'a': row_stride must be 0 or >= 6 (the row length), got 5");
+  EXPECT_EQ(building({{"a", view(w.data(), {4, 6}), Layout::batch}}),
+            "parameter 'a': layout batch needs three dimensions, got shape [4, 6]");
+  EXPECT_EQ(building({{"a", view(w.data(), {4, 6}), Layout::automatic, false, {3, 2}}}),
+            "parameter 'a': row_blocks must sum to the 4 output rows, got 5");
+  EXPECT_EQ(building({{"a", view(w.data(), {4, 6}), Layout::automatic, false, {4, 0}}}),
+            "parameter 'a': row_blocks must be > 0, got 0");
+  EXPECT_EQ(building({{"a", view(w.data(), {4, 6}), Layout::automatic, false, {2, 2}}}, AdamWOptions{}),
+            "parameter 'a': row_blocks have no meaning under adamw");
   std::vector<std::int64_t> integers(24);
-  EXPECT_EQ(building({{"a", view(integers.data(), {4, 6})}}), "parameter 'a': weight dtype must be f64, f32, bf16 or f16, got i64");
+  EXPECT_EQ(building({{"a", view(integers.data(), {4, 6})}}),
+            "parameter 'a': weight dtype must be f64, f32, bf16 or f16, got i64");
   EXPECT_EQ(error_of([] { Shape({1, 2, 3, 4, 5, 6}); }), "shape: rank must be <= 5, got 6");
   EXPECT_EQ(error_of([] { Shape({1, -2}); }), "shape: sizes must be >= 0, got -2");
-  EXPECT_EQ(building({{"a", view(w.data(), {4, 6})}}, TrasMuonOptions{.alpha = -1}), "trasmuon: alpha must be > 0, got -1");
+  EXPECT_EQ(building({{"a", view(w.data(), {4, 6})}}, TrasMuonOptions{.alpha = -1}),
+            "trasmuon: alpha must be > 0, got -1");
 }
 
 TEST_F(Errors, Stepping) {
@@ -68,7 +80,8 @@ TEST_F(Errors, AWrongGradientAnywhereStopsTheStepBeforeAnyWeightChanges) {
 }
 
 TEST_F(Errors, LookingUpAndChanging) {
-  Optimizer optimizer({{TrasMuonOptions{}, {{"w", view(w.data(), {4, 6})}}}, {DionOptions{}, {{"v", view(other.data(), {4, 6})}}}});
+  Optimizer optimizer(
+      {{TrasMuonOptions{}, {{"w", view(w.data(), {4, 6})}}}, {DionOptions{}, {{"v", view(other.data(), {4, 6})}}}});
   EXPECT_EQ(error_of([&] { optimizer.index_of("u"); }), "no parameter named 'u'");
   EXPECT_EQ(error_of([&] { optimizer.parameter(2); }), "parameter index must be < 2, got 2");
   EXPECT_EQ(error_of([&] { optimizer.options(2); }), "group index must be < 2, got 2");
@@ -77,7 +90,8 @@ TEST_F(Errors, LookingUpAndChanging) {
   EXPECT_EQ(error_of([&] { optimizer.set(0, "lr", -1); }), "trasmuon: lr must be >= 0, got -1");
   EXPECT_EQ(error_of([&] { optimizer.set(0, "momentum", 0.5); }), "trasmuon: has no field 'momentum'");
   EXPECT_EQ(error_of([&] { optimizer.set_options(0, MuonOptions{}); }), "group 0: rule must stay trasmuon, got muon");
-  EXPECT_EQ(error_of([&] { optimizer.set(1, "rank_fraction", 0.5); }), "dion: rank_fraction cannot change after construction: it shapes the state");
+  EXPECT_EQ(error_of([&] { optimizer.set(1, "rank_fraction", 0.5); }),
+            "dion: rank_fraction cannot change after construction: it shapes the state");
   EXPECT_EQ(std::get<TrasMuonOptions>(optimizer.options(0)).lr, TrasMuonOptions{}.lr);
 }
 

@@ -23,7 +23,9 @@ class Wild {
   explicit Wild(std::uint64_t seed) : rng_(seed) {}
 
   double uniform(double low, double high) { return std::uniform_real_distribution<double>(low, high)(rng_); }
-  std::int64_t integer(std::int64_t low, std::int64_t high) { return std::uniform_int_distribution<std::int64_t>(low, high)(rng_); }
+  std::int64_t integer(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(rng_);
+  }
   bool chance(double p) { return uniform(0, 1) < p; }
   double power(double low, double high) { return std::pow(10, uniform(low, high)); }
 
@@ -71,8 +73,12 @@ class Wild {
       if (kind == 4 && static_cast<std::int64_t>(i) % cols == 0) x *= 1000;
       g[i] = static_cast<T>(std::clamp(x * scale, -1e3 * std::pow(10, limit), 1e3 * std::pow(10, limit)));
     }
-    if (kind == 5) g[static_cast<std::size_t>(integer(0, static_cast<std::int64_t>(g.size()) - 1))] = std::numeric_limits<T>::quiet_NaN();
-    if (kind == 6) g[static_cast<std::size_t>(integer(0, static_cast<std::int64_t>(g.size()) - 1))] = -std::numeric_limits<T>::infinity();
+    if (kind == 5)
+      g[static_cast<std::size_t>(integer(0, static_cast<std::int64_t>(g.size()) - 1))] =
+          std::numeric_limits<T>::quiet_NaN();
+    if (kind == 6)
+      g[static_cast<std::size_t>(integer(0, static_cast<std::int64_t>(g.size()) - 1))] =
+          -std::numeric_limits<T>::infinity();
   }
 
  private:

@@ -31,11 +31,13 @@ TEST(Layout, ABatchIsItsMatrices) {
     const auto w0 = random_values<float>(3 * 6 * 10, rng);
     Single<float> batch(rule, w0, {3, 6, 10});
     std::vector<Single<float>> parts;
-    for (int e = 0; e < 3; ++e) parts.emplace_back(rule, std::vector<float>(w0.begin() + e * 60, w0.begin() + (e + 1) * 60), Shape{6, 10});
+    for (int e = 0; e < 3; ++e)
+      parts.emplace_back(rule, std::vector<float>(w0.begin() + e * 60, w0.begin() + (e + 1) * 60), Shape{6, 10});
     for (int step = 0; step < kSteps; ++step) {
       const auto g = random_values<float>(180, rng);
       batch.step(g);
-      for (int e = 0; e < 3; ++e) parts[static_cast<std::size_t>(e)].step(std::vector<float>(g.begin() + e * 60, g.begin() + (e + 1) * 60));
+      for (int e = 0; e < 3; ++e)
+        parts[static_cast<std::size_t>(e)].step(std::vector<float>(g.begin() + e * 60, g.begin() + (e + 1) * 60));
     }
     for (std::size_t i = 0; i < 180; ++i) EXPECT_EQ(batch.w[i], parts[i / 60].w[i % 60]) << rule_name(rule);
   }
@@ -74,7 +76,8 @@ TEST(Layout, StoredTransposedIsTheSameMatrix) {
       auto flip = [m = m, n = n](const std::vector<double>& x) {
         std::vector<double> y(x.size());
         for (std::int64_t i = 0; i < m; ++i) {
-          for (std::int64_t j = 0; j < n; ++j) y[static_cast<std::size_t>(j * m + i)] = x[static_cast<std::size_t>(i * n + j)];
+          for (std::int64_t j = 0; j < n; ++j)
+            y[static_cast<std::size_t>(j * m + i)] = x[static_cast<std::size_t>(i * n + j)];
         }
         return y;
       };
@@ -101,7 +104,9 @@ TEST(Layout, TransposedRowBlocksAreColumnsOfTheStorage) {
   const auto w0 = random_values<double>(5 * 8, rng);  // [in 5, out 8]
   auto columns = [](const std::vector<double>& x, std::size_t first, std::size_t count) {
     std::vector<double> part;
-    for (std::size_t i = 0; i < 5; ++i) part.insert(part.end(), x.begin() + static_cast<std::ptrdiff_t>(i * 8 + first), x.begin() + static_cast<std::ptrdiff_t>(i * 8 + first + count));
+    for (std::size_t i = 0; i < 5; ++i)
+      part.insert(part.end(), x.begin() + static_cast<std::ptrdiff_t>(i * 8 + first),
+                  x.begin() + static_cast<std::ptrdiff_t>(i * 8 + first + count));
     return part;
   };
   Single<double> fused(rule, w0, {5, 8}, [](Parameter& p) { p.transposed = true, p.row_blocks = {3, 5}; });
@@ -161,7 +166,8 @@ TEST(Layout, RowStridesAreRespectedAndTheGapsLeftAlone) {
 
 TEST(Layout, EqualBlocksDivideExactly) {
   EXPECT_EQ(equal_blocks(12, 3), (std::vector<std::int64_t>{4, 4, 4}));
-  EXPECT_EQ(test::error_of([] { equal_blocks(10, 3); }), "equal_blocks: count must divide rows, got 3 blocks of 10 rows");
+  EXPECT_EQ(test::error_of([] { equal_blocks(10, 3); }),
+            "equal_blocks: count must divide rows, got 3 blocks of 10 rows");
 }
 
 }  // namespace

@@ -72,7 +72,9 @@ TEST(Memory, StateMayBeTheCallers) {
   EXPECT_EQ(borrowing.state(0, "momentum").data, (lent[{0, "momentum"}].data()));
   EXPECT_EQ(lent.size(), 2u * 9u);
   auto nothing = [](std::size_t, const StateSpec&) -> void* { return nullptr; };
-  EXPECT_EQ(test::error_of([&] { Optimizer({{MuonOptions{}, model.parameters}}, {.state = nothing}); }),
+  EXPECT_EQ(test::error_of([&] {
+              Optimizer({{MuonOptions{}, model.parameters}}, {.state = nothing});
+            }),
             "parameter 'w0': no memory lent for state 'momentum'");
 }
 

@@ -49,7 +49,8 @@ TEST(Optimizer, AMissingGradientLeavesWeightAndStateAlone) {
 
 TEST(Optimizer, LearningRateWeightDecayAndGammaChangeBetweenSteps) {
   std::mt19937_64 rng(93);
-  Single<double> one(TrasMuonOptions{.lr = 0.1, .weight_decay = 0}, std::vector<double>(100, 0.0), {10, 10}, {}, {.diagnostics = true});
+  Single<double> one(TrasMuonOptions{.lr = 0.1, .weight_decay = 0}, std::vector<double>(100, 0.0), {10, 10}, {},
+                     {.diagnostics = true});
   for (double lr : {0.1, 0.05, 0.0, 0.2}) {
     one.optimizer.set(0, "lr", lr);
     one.step(random_values<double>(100, rng));
@@ -82,10 +83,12 @@ TEST(Optimizer, EveryRuleLearnsALeastSquaresProblem) {
         for (std::int64_t s = 0; s < samples; ++s) {
           double residual = 0;
           for (std::int64_t j = 0; j < in; ++j) {
-            residual += (one.w[static_cast<std::size_t>(i * in + j)] - solution[static_cast<std::size_t>(i * in + j)]) * x[static_cast<std::size_t>(j * samples + s)];
+            residual += (one.w[static_cast<std::size_t>(i * in + j)] - solution[static_cast<std::size_t>(i * in + j)]) *
+                        x[static_cast<std::size_t>(j * samples + s)];
           }
           loss += residual * residual / 2;
-          for (std::int64_t j = 0; j < in; ++j) g[static_cast<std::size_t>(i * in + j)] += residual * x[static_cast<std::size_t>(j * samples + s)];
+          for (std::int64_t j = 0; j < in; ++j)
+            g[static_cast<std::size_t>(i * in + j)] += residual * x[static_cast<std::size_t>(j * samples + s)];
         }
       }
       if (step == 0) first = loss;
@@ -117,7 +120,8 @@ TEST(Optimizer, DionStartsFromTheSeedAndKeepsItsBasisOnAZeroStep) {
   EXPECT_NE(run(1), run(2));
   Single<double> one(DionOptions{.weight_decay = 0}, w0, {6, 8});
   const TensorView basis = one.optimizer.state(0, "basis");
-  const std::vector<double> before(static_cast<double*>(basis.data), static_cast<double*>(basis.data) + basis.shape.elements());
+  const std::vector<double> before(static_cast<double*>(basis.data),
+                                   static_cast<double*>(basis.data) + basis.shape.elements());
   one.step(std::vector<double>(48, 0.0));
   EXPECT_TRUE(std::equal(before.begin(), before.end(), static_cast<double*>(basis.data)));
   EXPECT_EQ(one.w, w0);

@@ -28,7 +28,8 @@ std::vector<T> trained(const Options& options, Shape shape, double scale, int st
 template <class T>
 double largest_difference(const std::vector<T>& a, const std::vector<T>& b) {
   double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+  for (std::size_t i = 0; i < a.size(); ++i)
+    worst = std::max(worst, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
   return worst;
 }
 
@@ -75,7 +76,8 @@ TEST(Determinism, TheSameInputGivesTheSameBitsWithAnyNumberOfThreads) {
 
 TEST(NonFinite, OneBadEntrySkipsThatMatrixAndTouchesNothing) {
   for (const Options& options : test::all_rules()) {
-    for (double bad : {std::nan(""), std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), 1e200}) {
+    for (double bad :
+         {std::nan(""), std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), 1e200}) {
       std::mt19937_64 rng(43);
       Single<double> one(options, random_values<double>(30, rng), {5, 6}, {}, {.diagnostics = true});
       one.step(random_values<double>(30, rng));
@@ -132,7 +134,8 @@ TEST(Guards, MoreThanHalfDeadColumnsDoNotPinTheLiveOnes) {
 
 TEST(Guards, AScheduleThatStartsAtZeroDoesNotZeroTheDamping) {
   std::mt19937_64 rng(45);
-  Single<double> one(TrasMuonOptions{.lr = 0, .rho = 0.5}, std::vector<double>(160, 0.0), {10, 16}, {}, {.diagnostics = true});
+  Single<double> one(TrasMuonOptions{.lr = 0, .rho = 0.5}, std::vector<double>(160, 0.0), {10, 16}, {},
+                     {.diagnostics = true});
   one.step(random_values<double>(160, rng));
   EXPECT_GT(one.optimizer.diagnostics(0)[0].c_min, 0.9);
   for (double w : one.w) EXPECT_EQ(w, 0);

@@ -30,7 +30,8 @@ double difference(const Options& a, const Options& b, Shape shape, int steps = 8
 }
 
 TEST(Stages, WithoutRowScaleCalibrationAndTrustRegionItIsMuon) {
-  const TrasMuonOptions bare{.lr = kLr, .weight_decay = 0.1, .eps = 1e-12, .clip = Clip::none, .row_scale = false, .calibrate = false};
+  const TrasMuonOptions bare{
+      .lr = kLr, .weight_decay = 0.1, .eps = 1e-12, .clip = Clip::none, .row_scale = false, .calibrate = false};
   const MuonOptions muon{.lr = kLr, .weight_decay = 0.1, .nesterov = false, .eps = 1e-12};
   EXPECT_LE(difference(bare, muon, {9, 17}), 1e-10);  // wide: Muon's aspect factor is one
   EXPECT_GT(difference(bare, muon, {17, 9}), 1e-3);   // tall: it is not
@@ -43,7 +44,12 @@ TEST(Stages, WithoutTrustRegionItIsNorMuon) {
 }
 
 TEST(Stages, WithoutOrthogonalizationItIsMomentumSgd) {
-  const TrasMuonOptions bare{.lr = kLr, .weight_decay = 0.1, .clip = Clip::none, .orthogonalize = false, .row_scale = false, .calibrate = false};
+  const TrasMuonOptions bare{.lr = kLr,
+                             .weight_decay = 0.1,
+                             .clip = Clip::none,
+                             .orthogonalize = false,
+                             .row_scale = false,
+                             .calibrate = false};
   std::mt19937_64 rng(32);
   const auto w0 = random_values<double>(6 * 10, rng);
   Single<double> ours(bare, w0, {6, 10});
@@ -69,16 +75,23 @@ TEST(Stages, ClipOnlyIsClipSfWithoutTheAverage) {
 }
 
 TEST(Stages, AWarmupThatNeverEndsIsNoclip) {
-  EXPECT_EQ(difference(TrasMuonOptions{.lr = kLr, .trigger = 0, .warmup = 1000}, TrasMuonOptions{.lr = kLr, .clip = Clip::none}, {10, 12}), 0);
+  EXPECT_EQ(difference(TrasMuonOptions{.lr = kLr, .trigger = 0, .warmup = 1000},
+                       TrasMuonOptions{.lr = kLr, .clip = Clip::none}, {10, 12}),
+            0);
 }
 
 TEST(Stages, ATriggerNothingReachesIsNoclip) {
-  EXPECT_EQ(difference(TrasMuonOptions{.lr = kLr, .trigger = 1e9}, TrasMuonOptions{.lr = kLr, .clip = Clip::none}, {10, 12}), 0);
+  EXPECT_EQ(
+      difference(TrasMuonOptions{.lr = kLr, .trigger = 1e9}, TrasMuonOptions{.lr = kLr, .clip = Clip::none}, {10, 12}),
+      0);
 }
 
 TEST(Stages, ThinMatricesAreNotDampedUnlessAsked) {
-  EXPECT_EQ(difference(TrasMuonOptions{.lr = kLr, .trigger = 0}, TrasMuonOptions{.lr = kLr, .clip = Clip::none}, {7, 40}), 0);
-  EXPECT_GT(difference(TrasMuonOptions{.lr = kLr, .trigger = 0}, TrasMuonOptions{.lr = kLr, .clip = Clip::none}, {8, 40}), 1e-4);
+  EXPECT_EQ(
+      difference(TrasMuonOptions{.lr = kLr, .trigger = 0}, TrasMuonOptions{.lr = kLr, .clip = Clip::none}, {7, 40}), 0);
+  EXPECT_GT(
+      difference(TrasMuonOptions{.lr = kLr, .trigger = 0}, TrasMuonOptions{.lr = kLr, .clip = Clip::none}, {8, 40}),
+      1e-4);
 }
 
 TEST(Stages, WeightDecayIsAppliedOnceByEveryRule) {

@@ -104,9 +104,9 @@ Deviation replay_trajectory(const json& file) {
       if (!expected.contains(name)) return;
       worst.include(relative(ours, numbers(expected[name])), "step " + std::to_string(i + 1) + " " + name);
     };
-    const std::pair<const char*, const char*> tensors[] = {
-        {"M", "momentum"}, {"v_row", "v_row"}, {"E_ref", "e_ref"},   {"S", "gamma_sum"},
-        {"C", "c_sum"},    {"c_ema", "c_ema"}, {"c_last", "c_last"}, {"t", "step"}};
+    const std::pair<const char*, const char*> tensors[] = {{"M", "momentum"},    {"v_row", "v_row"}, {"E_ref", "e_ref"},
+                                                           {"S", "gamma_sum"},   {"C", "c_sum"},     {"c_ema", "c_ema"},
+                                                           {"c_last", "c_last"}, {"t", "step"}};
     for (const auto& [theirs, ours] : tensors) compare(theirs, read(optimizer.state(0, ours)));
     compare("W", {w.begin(), w.end()});
     const Diagnostics& diagnostics = optimizer.diagnostics(0)[0];
@@ -148,11 +148,13 @@ template <class T>
 Deviation replay_baseline(const json& item) {
   const std::int64_t rows = item["W0"].size(), cols = item["W0"][0].size();
   std::vector<T> w = numbers_as<T>(item["W0"]);
-  Optimizer optimizer({{baseline_options(item["opt"], item["hyper"], item["lr"]), {{"W", view(w.data(), {rows, cols})}}}});
+  Optimizer optimizer(
+      {{baseline_options(item["opt"], item["hyper"], item["lr"]), {{"W", view(w.data(), {rows, cols})}}}});
   if (item.contains("Q0")) {
     const std::vector<T> q = numbers_as<T>(item["Q0"]);
     const TensorView basis = optimizer.state(0, "basis");
-    if (static_cast<std::size_t>(basis.shape.elements()) != q.size()) throw std::runtime_error("golden: Dion's rank differs");
+    if (static_cast<std::size_t>(basis.shape.elements()) != q.size())
+      throw std::runtime_error("golden: Dion's rank differs");
     std::copy(q.begin(), q.end(), static_cast<T*>(basis.data));
   }
   Deviation worst;
@@ -162,7 +164,8 @@ Deviation replay_baseline(const json& item) {
     const TensorView gradient = view(g.data(), {rows, cols});
     optimizer.step({&gradient, 1});
     if (i != 0 && i != 5 && i != 11) continue;
-    const std::string place = item["opt"].get<std::string>() + " " + item["hyper"].dump() + " step " + std::to_string(i + 1);
+    const std::string place =
+        item["opt"].get<std::string>() + " " + item["hyper"].dump() + " step " + std::to_string(i + 1);
     worst.include(relative({w.begin(), w.end()}, numbers(item["W_steps_1_6_12"][state++])), place);
   }
   return worst;

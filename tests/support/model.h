@@ -48,7 +48,8 @@ struct Single {
   }
 
  private:
-  Optimizer build(const Options& options, Shape shape, const std::function<void(Parameter&)>& adjust, OptimizerOptions settings) {
+  Optimizer build(const Options& options, Shape shape, const std::function<void(Parameter&)>& adjust,
+                  OptimizerOptions settings) {
     Parameter p{.name = "w", .weight = view(w.data(), shape)};
     if (adjust) adjust(p);
     return Optimizer({{options, {p}}}, std::move(settings));
@@ -57,8 +58,13 @@ struct Single {
 
 /// The five rules with their defaults, and TrasMuon damping at once on small matrices.
 inline std::vector<Options> all_rules() {
-  return {TrasMuonOptions{.min_damped_dim = 1}, NorMuonOptions{}, NorMuonOptions{.scaling = NorMuonScaling::code},
-          MuonOptions{}, MuonOptions{.scaling = MuonScaling::match_rms_adamw}, DionOptions{.rank_fraction = 0.5}, AdamWOptions{}};
+  return {TrasMuonOptions{.min_damped_dim = 1},
+          NorMuonOptions{},
+          NorMuonOptions{.scaling = NorMuonScaling::code},
+          MuonOptions{},
+          MuonOptions{.scaling = MuonScaling::match_rms_adamw},
+          DionOptions{.rank_fraction = 0.5},
+          AdamWOptions{}};
 }
 
 /// The text of the Error that `call` throws, or "no error".
@@ -77,7 +83,8 @@ inline std::vector<std::byte> state_bytes(const Optimizer& optimizer, std::size_
   std::vector<std::byte> bytes;
   for (const auto& tensor : optimizer.state(index)) {
     const auto* data = static_cast<const std::byte*>(tensor.view.data);
-    bytes.insert(bytes.end(), data, data + static_cast<std::size_t>(tensor.spec.shape.elements()) * size_of(tensor.spec.dtype));
+    bytes.insert(bytes.end(), data,
+                 data + static_cast<std::size_t>(tensor.spec.shape.elements()) * size_of(tensor.spec.dtype));
   }
   return bytes;
 }

@@ -89,7 +89,8 @@ Dense apply_to_singular_values(const Dense& a, double (*f)(double, const void*),
 }
 
 Dense polar(const Dense& a) {
-  return apply_to_singular_values(a, [](double, const void*) { return 1.0; }, nullptr);
+  return apply_to_singular_values(
+      a, [](double, const void*) { return 1.0; }, nullptr);
 }
 
 Dense newton_schulz(const Dense& a, double scale, const std::vector<NewtonSchulzTriple>& triples) {
@@ -137,7 +138,8 @@ void ReferenceTrasMuon::step(const Dense& g) {
   const double scale = rms_scale / (norm * rms_scale + o.eps);
   const auto known = coefficient_set(o.coefficients).triples;
   std::vector<NewtonSchulzTriple> triples;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(o.ns_steps); ++i) triples.push_back(known[std::min(i, known.size() - 1)]);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(o.ns_steps); ++i)
+    triples.push_back(known[std::min(i, known.size() - 1)]);
   Dense update = newton_schulz(u, scale, triples);
 
   for (std::int64_t i = 0; i < w.rows; ++i) {

@@ -4,23 +4,22 @@
 template <class T>
 constexpr int kTileCols = 2 * kLanes<T>;
 
+template <class T, int D, int... Lane>
+inline void exchange(Vector<T>& a, Vector<T>& b, std::integer_sequence<int, Lane...>) {
+  constexpr int lanes = kLanes<T>;
+  const Vector<T> low = a, high = b;
+  a = __builtin_shufflevector(low, high, ((Lane & D) != 0 ? lanes + Lane - D : Lane)...);
+  b = __builtin_shufflevector(low, high, ((Lane & D) != 0 ? lanes + Lane : Lane + D)...);
+}
+
 // Transposes a square of vectors in registers: log2(lanes) rounds, in each of which pairs
 // of vectors at distance D exchange the lanes whose index has, or lacks, the bit D.
 template <class T, int D = kLanes<T> / 2>
 inline void transpose_vectors(Vector<T>* rows) {
   if constexpr (D > 0) {
-    constexpr int lanes = kLanes<T>;
-    Index<T> keep_low, keep_high;
-    for (int l = 0; l < lanes; ++l) {
-      keep_low[l] = (l & D) != 0 ? lanes + l - D : l;
-      keep_high[l] = (l & D) != 0 ? lanes + l : l + D;
-    }
 #pragma GCC unroll 16
-    for (int i = 0; i < lanes; ++i) {
-      if ((i & D) != 0) continue;
-      const Vector<T> low = rows[i], high = rows[i + D];
-      rows[i] = __builtin_shuffle(low, high, keep_low);
-      rows[i + D] = __builtin_shuffle(low, high, keep_high);
+    for (int i = 0; i < kLanes<T>; ++i) {
+      if ((i & D) == 0) exchange<T, D>(rows[i], rows[i + D], std::make_integer_sequence<int, kLanes<T>>());
     }
     transpose_vectors<T, D / 2>(rows);
   }
@@ -73,7 +72,8 @@ void pack_panel(const PanelSource<T>& source, T* panel) {
     transpose<T, Width>(source.data, source.across, panel, Width, depth);
   }
   if (source.scale == 1.0) return;
-  for (std::int64_t i = 0; i < depth * Width; ++i) panel[i] = static_cast<T>(static_cast<double>(panel[i]) * source.scale);
+  for (std::int64_t i = 0; i < depth * Width; ++i)
+    panel[i] = static_cast<T>(static_cast<double>(panel[i]) * source.scale);
 }
 
 template <class T>

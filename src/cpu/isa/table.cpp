@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled once per instruction set, with TRASMUON_ISA naming it.
+#include <utility>
+
 #include "cpu/kernels.h"
 
 namespace trasmuon::cpu::TRASMUON_ISA {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vectors of the instruction set this file is compiled for, and element conversions.
 //
-// Nothing here may instantiate templates of the standard library: the linker keeps
-// one copy of those, and it could be the one compiled for the widest instruction set.
+// Nothing here may instantiate functions of the standard library: the linker keeps one
+// copy of those, and it could be the one compiled for the widest instruction set.
 
 #if defined(__AVX512F__)
 constexpr int kVectorBytes = 64;
@@ -20,17 +20,13 @@ struct VectorOf;
 template <>
 struct VectorOf<float> {
   typedef float type __attribute__((vector_size(kVectorBytes)));
-  typedef std::int32_t index __attribute__((vector_size(kVectorBytes)));
 };
 template <>
 struct VectorOf<double> {
   typedef double type __attribute__((vector_size(kVectorBytes)));
-  typedef std::int64_t index __attribute__((vector_size(kVectorBytes)));
 };
 template <class T>
 using Vector = typename VectorOf<T>::type;
-template <class T>
-using Index = typename VectorOf<T>::index;  // lane numbers for shuffles
 template <class T>
 constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
 
