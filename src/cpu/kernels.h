@@ -11,7 +11,7 @@ namespace trasmuon::cpu {
 
 /// Depth of a packed panel. The same for every instruction set: it fixes the order in
 /// which a product is summed.
-constexpr std::int64_t kPanelDepth = 256;
+constexpr std::int64_t kPanelDepth = 384;
 
 /// One panel to pack: `width` rows or columns of an operand, `depth` deep.
 template <class T>
