@@ -53,8 +53,8 @@ std::vector<T> orthogonalized(const std::vector<float>& x, const char* set, Newt
   for (float value : x) squares += static_cast<double>(value) * static_cast<double>(value);
   std::vector<T> out(x.size());
   cpu::Arena arena;
-  cpu::newton_schulz<T>(in.data(), kRows, kCols, kCols, 1 / std::sqrt(squares), triples_of(set, 5), form, out.data(),
-                        arena);
+  cpu::newton_schulz<T>(in.data(), kRows, kCols, kCols, 1 / std::sqrt(squares), newton_schulz_triples(set, 5), form,
+                        out.data(), arena);
   return out;
 }
 

@@ -66,7 +66,7 @@ void multiply(State& state, std::int64_t m, std::int64_t n, std::int64_t k, bool
 void newton_schulz(State& state, std::int64_t rows, std::int64_t cols, NewtonSchulzForm form) {
   constexpr int kSteps = 5;
   const std::vector<float> in = random_values(rows, cols);
-  const std::vector<NewtonSchulzTriple> triples = triples_of("keller", kSteps);
+  const std::vector<NewtonSchulzTriple> triples = newton_schulz_triples("keller", kSteps);
   std::vector<float> out(in.size());
   cpu::Arena arena;
   const double scale = 1 / std::sqrt(static_cast<double>(in.size()));  // 1 / ||X||_F, as the entries have variance 1

@@ -41,7 +41,7 @@ concept OptionsOf = std::same_as<std::remove_const_t<O>, Rule>;
 template <class O, class Visitor>
 void visit_newton_schulz_fields(O& o, Visitor&& visit) {
   visit("ns_steps", o.ns_steps, at_least_up_to(0, 100), "T, Newton-Schulz steps; 0 only normalises");
-  visit("coefficients", o.coefficients, any_range(), "coefficient set: keller, you or polar_express");
+  visit("coefficients", o.coefficients, any_range(), "keller, you, polar_express, or a list \"a, b, c; a, b, c\"");
   visit("ns_form", o.ns_form, any_range(), "automatic, standard or gram: the same iteration, other cost");
 }
 

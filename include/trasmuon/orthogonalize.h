@@ -29,6 +29,11 @@ TRASMUON_API std::span<const CoefficientSet> coefficient_sets();
 /// The built-in set of that name; throws Error listing the known names otherwise.
 TRASMUON_API const CoefficientSet& coefficient_set(std::string_view name);
 
+/// The triples of `steps` steps: of a built-in set, or of a list of one's own,
+/// "a, b, c; a, b, c; ...", the last one repeated. Throws Error on anything else, and on a
+/// list that would turn a singular value in (0, 1] round or make it grow without bound.
+TRASMUON_API std::vector<NewtonSchulzTriple> newton_schulz_triples(std::string_view coefficients, int steps);
+
 /// How the iteration is carried out. Both give the same result up to rounding.
 enum class NewtonSchulzForm : std::uint8_t {
   automatic,  ///< the cheaper one for the shape
@@ -38,7 +43,7 @@ enum class NewtonSchulzForm : std::uint8_t {
 
 struct NewtonSchulzOptions {
   int steps = 5;                        ///< 0 returns the normalised input
-  std::string coefficients = "keller";  ///< a built-in set
+  std::string coefficients = "keller";  ///< a built-in set, or a list of one's own
   NewtonSchulzForm form = NewtonSchulzForm::automatic;
   double eps = 1e-7;  ///< X = input / (||input||_F + eps)
 };

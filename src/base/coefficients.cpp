@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <charconv>
 #include <string>
+#include <vector>
 
 #include "trasmuon/error.h"
 #include "trasmuon/orthogonalize.h"
@@ -44,6 +47,62 @@ const CoefficientSet& coefficient_set(std::string_view name) {
     known += (known.empty() ? "" : ", ") + std::string(set.name);
   }
   throw Error("coefficients must be one of " + known + ", got '" + std::string(name) + "'");
+}
+
+namespace {
+
+/// "a, b, c; a, b, c": empty when the text is no such list.
+std::vector<NewtonSchulzTriple> parse_list(std::string_view text) {
+  std::vector<double> numbers;
+  std::string separators;
+  for (const char *at = text.data(), *end = at + text.size(); at < end;) {
+    double value = 0;
+    while (at < end && *at == ' ') ++at;
+    const auto [next, error] = std::from_chars(at, end, value);
+    if (error != std::errc()) return {};
+    numbers.push_back(value);
+    at = next;
+    while (at < end && *at == ' ') ++at;
+    if (at < end) separators += *at++;
+  }
+  if (numbers.empty() || numbers.size() % 3 != 0) return {};
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const char expected = i + 1 == numbers.size() ? '\0' : i % 3 == 2 ? ';' : ',';
+    if ((i < separators.size() ? separators[i] : '\0') != expected) return {};
+  }
+  std::vector<NewtonSchulzTriple> triples;
+  for (std::size_t i = 0; i < numbers.size(); i += 3) triples.push_back({numbers[i], numbers[i + 1], numbers[i + 2]});
+  return triples;
+}
+
+/// A set made for another normalisation can be negative inside (0, 1]: descent becomes ascent.
+void check_list(std::string_view text, std::span<const NewtonSchulzTriple> triples) {
+  constexpr int kSamples = 2000;
+  const std::size_t steps = triples.size() + 8;  // and the last one repeated
+  for (int i = kSamples; i > 0; --i) {
+    double sigma = static_cast<double>(i) / kSamples;
+    for (std::size_t step = 0; step < steps; ++step) {
+      const auto& [a, b, c] = triples[std::min(step, triples.size() - 1)];
+      sigma *= a + sigma * sigma * (b + c * sigma * sigma);
+      if (!(sigma > 0 && sigma < 10)) {
+        throw Error("coefficients must keep singular values from (0, 1] in (0, 10), got '" + std::string(text) +
+                    "', which fails at step " + std::to_string(step + 1));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<NewtonSchulzTriple> newton_schulz_triples(std::string_view coefficients, int steps) {
+  const std::vector<NewtonSchulzTriple> own = parse_list(coefficients);
+  if (!own.empty()) check_list(coefficients, own);
+  const std::span<const NewtonSchulzTriple> known = own.empty() ? coefficient_set(coefficients).triples : own;
+  std::vector<NewtonSchulzTriple> triples;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(steps); ++i) {
+    triples.push_back(known[std::min(i, known.size() - 1)]);
+  }
+  return triples;
 }
 
 }  // namespace trasmuon

@@ -102,7 +102,7 @@ void check(const char* rule, const char* name, const F& value, const Range& rang
     if (index >= kNames<F>.size()) refuse(rule, name, "a known value", std::to_string(index));
   } else if constexpr (std::is_same_v<F, std::string>) {
     try {
-      coefficient_set(value);
+      newton_schulz_triples(value, 0);
     } catch (const Error& error) {
       throw Error(std::string(rule) + ": " + error.what());
     }

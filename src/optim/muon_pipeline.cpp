@@ -1,18 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
 #include "optim/rule.h"
 
 namespace trasmuon {
-
-std::vector<NewtonSchulzTriple> triples_of(std::string_view coefficients, int steps) {
-  const auto known = coefficient_set(coefficients).triples;
-  std::vector<NewtonSchulzTriple> triples;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(steps); ++i) {
-    triples.push_back(known[std::min(i, known.size() - 1)]);
-  }
-  return triples;
-}
 
 // Algorithm 1 of the paper. Equation labels are the paper's; NorMuon and Muon leave
 // stages out or exchange their constants.

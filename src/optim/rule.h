@@ -35,11 +35,10 @@ void bind_state(const Options& options, const ParameterLayout& layout, const Sta
 void step(const Options& options, Stages& stages, std::span<Matrix> batch);
 
 // The pieces, one rule a file.
-MuonPipeline pipeline_of(const TrasMuonOptions& options);                          // trasmuon.cpp
-MuonPipeline pipeline_of(const NorMuonOptions& options);                           // normuon.cpp
-MuonPipeline pipeline_of(const MuonOptions& options);                              // muon.cpp
-void step(const MuonPipeline& pipeline, Stages& stages, std::span<Matrix> batch);  // muon_pipeline.cpp
-std::vector<NewtonSchulzTriple> triples_of(std::string_view coefficients, int steps);
+MuonPipeline pipeline_of(const TrasMuonOptions& options);                            // trasmuon.cpp
+MuonPipeline pipeline_of(const NorMuonOptions& options);                             // normuon.cpp
+MuonPipeline pipeline_of(const MuonOptions& options);                                // muon.cpp
+void step(const MuonPipeline& pipeline, Stages& stages, std::span<Matrix> batch);    // muon_pipeline.cpp
 std::int64_t dion_rank(const DionOptions& options, std::int64_t m, std::int64_t n);  // dion.cpp
 
 }  // namespace trasmuon

@@ -86,7 +86,7 @@ TEST(Coefficients, ArePositiveOnTheUnitIntervalAndInsideTheirBand) {
   };
   for (const Band& band : {Band{"keller", 5, 0.682, 1.134}, Band{"you", 5, 0.978, 1.032},
                            Band{"polar_express", 5, 0.870, 1.124}, Band{"polar_express", 8, 0.999, 1.001}}) {
-    const auto triples = triples_of(band.set, band.steps);
+    const auto triples = newton_schulz_triples(band.set, band.steps);
     double low = 9, high = 0;
     for (int i = 1; i <= 100000; ++i) {
       const double sigma = i / 100000.0, value = polynomial(sigma, triples);
@@ -106,10 +106,38 @@ TEST(Coefficients, ArePositiveOnTheUnitIntervalAndInsideTheirBand) {
 TEST(Coefficients, EveryPrefixStaysPositive) {
   for (const CoefficientSet& set : coefficient_sets()) {
     for (int steps = 1; steps <= 12; ++steps) {
-      const auto triples = triples_of(set.name, steps);
+      const auto triples = newton_schulz_triples(set.name, steps);
       for (int i = 1; i <= 2000; ++i) ASSERT_GT(polynomial(i / 2000.0, triples), 0) << set.name << " " << steps;
     }
   }
+}
+
+TEST(Coefficients, AListOfOnesOwnIsUsedAndChecked) {
+  const auto triples = newton_schulz_triples("3.4445, -4.7750,2.0315 ; 1.875,-1.25,0.375", 4);
+  ASSERT_EQ(triples.size(), 4u);
+  EXPECT_EQ(triples[0].b, -4.775);
+  EXPECT_EQ(triples[1].a, 1.875);
+  EXPECT_EQ(triples[3].c, 0.375);
+  std::mt19937_64 rng(16);
+  const Dense a = test::random_normal(9, 14, rng);
+  EXPECT_EQ(difference(run<double>(a, "3.4445,-4.7750,2.0315", 5, NewtonSchulzForm::standard),
+                       run<double>(a, "keller", 5, NewtonSchulzForm::standard)),
+            0);
+  const auto refusal = [](const char* text) {
+    try {
+      newton_schulz_triples(text, 5);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  for (const char* text : {"", "1,2", "1,2,3,", "1,2;3", "1;2;3", "1,2,3;;4,5,6", "x,2,3", "1,2,3,4,5,6"}) {
+    EXPECT_EQ(refusal(text), "coefficients must be one of keller, you, polar_express, got '" + std::string(text) + "'");
+  }
+  // p(1) = -1; and 4 x grows without bound.
+  EXPECT_EQ(refusal("5,-9,3"),
+            "coefficients must keep singular values from (0, 1] in (0, 10), got '5,-9,3', which fails at step 1");
+  EXPECT_NE(refusal("4,0,0"), "no error");
 }
 
 TEST(NewtonSchulz, MapsEverySingularValueThroughThePolynomial) {
@@ -121,7 +149,7 @@ TEST(NewtonSchulz, MapsEverySingularValueThroughThePolynomial) {
       const double norm = test::frobenius(a);
       for (double& x : unit.data) x /= norm;
       for (const CoefficientSet& set : coefficient_sets()) {
-        const auto triples = triples_of(set.name, 5);
+        const auto triples = newton_schulz_triples(set.name, 5);
         const Dense exact = test::apply_to_singular_values(unit, through, &triples);
         const double scale = largest(exact);
         for (NewtonSchulzForm form : {NewtonSchulzForm::standard, NewtonSchulzForm::gram}) {
@@ -153,7 +181,8 @@ TEST(NewtonSchulz, FormsAgreeWithThePlainIterationOnOddShapes) {
   for (const auto& [rows, cols] : shapes) {
     const Dense a = test::random_normal(rows, cols, rng);
     for (int steps : {0, 1, 2, 3, 5, 8}) {
-      const Dense exact = test::newton_schulz(a, 1 / (test::frobenius(a) + 1e-12), triples_of("keller", steps));
+      const Dense exact =
+          test::newton_schulz(a, 1 / (test::frobenius(a) + 1e-12), newton_schulz_triples("keller", steps));
       for (NewtonSchulzForm form : {NewtonSchulzForm::standard, NewtonSchulzForm::gram, NewtonSchulzForm::automatic}) {
         EXPECT_LE(difference(run<double>(a, "keller", steps, form), exact), 1e-12 * (1 + largest(exact)));
         EXPECT_LE(difference(run<float>(a, "keller", steps, form), exact), 1e-4 * (1 + largest(exact)));
@@ -195,7 +224,7 @@ TEST(Orthogonalize, WorksInPlaceOnBatchesStridesAndSmallTypes) {
   std::vector<Dense> expected;
   for (std::int64_t e = 0; e < 3; ++e) {
     const Dense a = test::random_normal(6, 10, rng);
-    expected.push_back(test::newton_schulz(a, 1 / test::frobenius(a), triples_of("keller", 5)));
+    expected.push_back(test::newton_schulz(a, 1 / test::frobenius(a), newton_schulz_triples("keller", 5)));
     for (std::int64_t i = 0; i < 6; ++i) {
       for (std::int64_t j = 0; j < 10; ++j)
         batch[static_cast<std::size_t>((e * 6 + i) * stride + j)] = static_cast<float>(a(i, j));
