@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "cpu/stages.h"
@@ -8,8 +9,14 @@
 namespace trasmuon::cpu {
 namespace {
 
+/// NaN has no order: selecting or sorting among it is undefined. Only literal mode lets it come this far.
+bool has_nan(const std::vector<double>& values) {
+  return std::any_of(values.begin(), values.end(), [](double x) { return std::isnan(x); });
+}
+
 /// Median of the energies; the mean of the two middle ones when n is even.
 double median(std::vector<double>& values) {
+  if (has_nan(values)) return std::numeric_limits<double>::quiet_NaN();
   const std::size_t middle = values.size() / 2;
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(middle), values.end());
   const double upper = values[middle];
@@ -20,6 +27,7 @@ double median(std::vector<double>& values) {
 
 /// Linearly interpolated 95 % quantile.
 double quantile95(std::vector<double>& values) {
+  if (has_nan(values)) return std::numeric_limits<double>::quiet_NaN();
   std::sort(values.begin(), values.end());
   const double position = 0.95 * static_cast<double>(values.size() - 1);
   const auto below = static_cast<std::size_t>(position);

@@ -99,9 +99,15 @@ TEST(NonFinite, OneBadEntrySkipsThatMatrixAndTouchesNothing) {
 }
 
 TEST(NonFinite, LiteralModeFollowsTheLetter) {
-  Single<double> one(TrasMuonOptions{.literal = true}, std::vector<double>(6, 1.0), {2, 3});
-  one.step(std::vector<double>{1, 2, 3, std::nan(""), 5, 6});
-  EXPECT_TRUE(std::isnan(one.w[0]));
+  // Many columns, some NaN: selecting a median among them must stay in bounds too.
+  std::mt19937_64 rng(47);
+  Single<double> one(TrasMuonOptions{.literal = true}, std::vector<double>(4 * 200, 1.0), {4, 200}, {},
+                     {.diagnostics = true});
+  auto g = random_values<double>(4 * 200, rng);
+  for (std::size_t i = 0; i < g.size(); i += 7) g[i] = std::nan("");
+  one.step(g);
+  EXPECT_TRUE(std::isnan(one.w[1]));
+  EXPECT_TRUE(std::isnan(one.optimizer.diagnostics(0)[0].r_q95));
 }
 
 TEST(Guards, AGradientOfZeroFromTheStartLeavesTheWeightToDecayAlone) {
