@@ -15,11 +15,11 @@ inline double standard_operations(std::int64_t rows, std::int64_t cols, int step
   return steps * (4 * s * s * l + 2 * s * s * s);
 }
 
-/// What our form of it does.
+/// What our form of it does, with the default coefficients.
 inline double our_operations(std::int64_t rows, std::int64_t cols, int steps, NewtonSchulzForm form) {
-  const auto count = static_cast<std::size_t>(steps);
-  if (form == NewtonSchulzForm::automatic) form = cpu::choose_form(rows, cols, count, false);
-  return cpu::newton_schulz_operations(rows, cols, count, form, false);
+  const auto triples = newton_schulz_triples("keller", steps);
+  if (form == NewtonSchulzForm::automatic) form = cpu::choose_form(rows, cols, triples, false);
+  return cpu::newton_schulz_operations(rows, cols, triples, form, false);
 }
 
 }  // namespace trasmuon::bench

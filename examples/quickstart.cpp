@@ -19,7 +19,9 @@ int main() {
     for (int i = 0; i < 64; ++i) db[i] = b[i] - std::cos(i), loss += 0.5 * db[i] * db[i];
     if (step % 40 == 0) std::printf("step %3d  loss %8.3f\n", step, loss);
 
-    optimizer.set_lr(0.05 * (1 - step / 201.0));
+    const double decay = 1 - step / 201.0;
+    optimizer.set(0, "lr", 0.05 * decay);
+    optimizer.set(1, "lr", 0.03 * decay);
     optimizer.step(gradients);
   }
   return loss < 1 ? 0 : 1;

@@ -58,7 +58,7 @@ using StateProvider = std::function<void*(std::size_t index, const StateSpec& sp
 struct OptimizerOptions {
   bool master_weights = false;  ///< keep f32 copies of bf16 and f16 weights in the state
   bool diagnostics = false;     ///< fill diagnostics() at each step
-  StateProvider state;          ///< unset: the optimizer owns its state
+  StateProvider state = {};     ///< unset: the optimizer owns its state
 };
 
 /// Steps any number of parameters under one or more rules. Parameters are numbered
@@ -81,6 +81,7 @@ class TRASMUON_API Optimizer {
   const Options& options(std::size_t group) const;
   /// Between steps. Validated; the rule and what shapes its state (Dion's rank) must stay.
   void set_options(std::size_t group, Options options);
+  void set_options(std::vector<Options> options);  ///< of all groups, or of none when one is refused
   /// One numeric field: set(0, "lr", 1e-3). Schedules use "lr", "weight_decay", "gamma".
   void set(std::size_t group, std::string_view field, double value);
   void set_lr(double lr);  ///< in every group
@@ -89,8 +90,12 @@ class TRASMUON_API Optimizer {
   const Parameter& parameter(std::size_t index) const;
   std::size_t index_of(std::string_view name) const;  ///< throws Error if unknown
   std::size_t group_of(std::size_t index) const;
-  /// Points parameter `index` at other memory of the same dtype, shape and stride.
+  /// Points parameter `index` at other memory of the same dtype, shape and stride. A master
+  /// weight stays as it is.
   void rebind_weight(std::size_t index, void* data);
+  /// Takes the master of a 16-bit weight anew from it: after the weight was written from
+  /// outside. Without a master it does nothing.
+  void refresh_master(std::size_t index);
 
   /// The parameter's state, in place. Writing to it is allowed between steps.
   struct StateTensor {

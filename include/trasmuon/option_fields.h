@@ -32,6 +32,7 @@ constexpr Range at_least(double low) { return {.low = low}; }
 constexpr Range at_least_up_to(double low, double high) { return {.low = low, .high = high}; }
 constexpr Range fraction() { return {.low = 0, .high = 1, .high_open = true}; }  ///< [0, 1)
 constexpr Range unit() { return {.low = 0, .high = 1, .low_open = true}; }       ///< (0, 1]
+constexpr Range normal() { return {.low = 1e-30}; }                              ///< what f32 can still add to zero
 constexpr Range any_range() { return {}; }
 
 template <class O, class Rule>
@@ -51,7 +52,7 @@ void visit_fields(O& o, Visitor&& visit) {
   visit("weight_decay", o.weight_decay, at_least(0), "lambda, decoupled: W <- (1 - lr lambda) W once per step");
   visit("beta1", o.beta1, fraction(), "decay of the momentum M");
   visit("beta2", o.beta2, fraction(), "decay of the row second moments v");
-  visit("eps", o.eps, positive(), "added to norms and to v");
+  visit("eps", o.eps, normal(), "added to norms and to v");
   visit("nesterov", o.nesterov, any_range(), "orthogonalize (1 - beta1) G + beta1 M instead of M");
   visit_newton_schulz_fields(o, visit);
   visit("rms_scale", o.rms_scale, positive(), "factor on the calibrated step; 0.2 carries AdamW's lr over");
@@ -69,7 +70,8 @@ void visit_fields(O& o, Visitor&& visit) {
   visit("row_scale", o.row_scale, any_range(), "stage switch");
   visit("calibrate", o.calibrate, any_range(), "stage switch");
   visit("literal", o.literal, any_range(), "Algorithm 1 to the letter, all guards off");
-  visit("eps_energy", o.eps_energy, positive(), "reference energies up to this count as none (guarded)");
+  visit("eps_energy", o.eps_energy, positive(),
+        "a reference up to this share of the largest energy counts as none (guarded)");
   visit("min_damped_dim", o.min_damped_dim, at_least(1), "damp only if min(m, n) reaches this (guarded)");
 }
 
@@ -79,7 +81,7 @@ void visit_fields(O& o, Visitor&& visit) {
   visit("weight_decay", o.weight_decay, at_least(0), "decoupled");
   visit("beta1", o.beta1, fraction(), "decay of the momentum");
   visit("beta2", o.beta2, fraction(), "decay of the row second moments");
-  visit("eps", o.eps, positive(), "added to sqrt(v) and to norms");
+  visit("eps", o.eps, normal(), "added to sqrt(v) and to norms");
   visit("nesterov", o.nesterov, any_range(), "orthogonalize (1 - beta1) G + beta1 M; the public code does");
   visit_newton_schulz_fields(o, visit);
   visit("scaling", o.scaling, any_range(), "paper (update RMS = rms_scale lr) or code");
@@ -93,7 +95,7 @@ void visit_fields(O& o, Visitor&& visit) {
   visit("momentum", o.momentum, fraction(), "decay of the momentum");
   visit("nesterov", o.nesterov, any_range(), "orthogonalize (1 - momentum) G + momentum M");
   visit_newton_schulz_fields(o, visit);
-  visit("eps", o.eps, positive(), "added to the norm before Newton-Schulz");
+  visit("eps", o.eps, normal(), "added to the norm before Newton-Schulz");
   visit("scaling", o.scaling, any_range(), "original or match_rms_adamw");
 }
 
@@ -112,7 +114,7 @@ void visit_fields(O& o, Visitor&& visit) {
   visit("weight_decay", o.weight_decay, at_least(0), "decoupled");
   visit("beta1", o.beta1, fraction(), "decay of the first moment");
   visit("beta2", o.beta2, fraction(), "decay of the second moment");
-  visit("eps", o.eps, positive(), "added to sqrt(v)");
+  visit("eps", o.eps, normal(), "added to sqrt(v)");
 }
 
 }  // namespace trasmuon

@@ -49,7 +49,7 @@ struct TrasMuonOptions {
   int period = 1;        // K
   int warmup = 0;        // T_w, in steps without damping
   double rho = 0.1;
-  std::optional<double> gamma;  // weight of the step in c_avg; lr unless given
+  std::optional<double> gamma = {};  // weight of the step in c_avg; lr unless given
 
   // Stages that can be left out; all on is TrasMuon.
   bool orthogonalize = true;

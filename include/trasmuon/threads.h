@@ -6,7 +6,8 @@
 namespace trasmuon {
 
 /// Threads the CPU backend uses, process-wide. Default: the TRASMUON_NUM_THREADS
-/// environment variable, else the hardware's. Results do not depend on the number.
+/// environment variable, else the hardware's. Results do not depend on the number. Not to be
+/// set while another thread steps.
 TRASMUON_API void set_num_threads(int threads);
 TRASMUON_API int num_threads();
 

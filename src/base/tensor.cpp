@@ -33,8 +33,12 @@ Shape::Shape(std::span<const std::int64_t> dims) : rank_(dims.size()) {
   if (dims.size() > kMaxRank) {
     throw Error("shape: rank must be <= " + std::to_string(kMaxRank) + ", got " + std::to_string(dims.size()));
   }
+  std::int64_t elements = 1;
   for (std::int64_t size : dims) {
     if (size < 0) throw Error("shape: sizes must be >= 0, got " + std::to_string(size));
+    if (__builtin_mul_overflow(elements, std::max<std::int64_t>(size, 1), &elements)) {
+      throw Error("shape: the number of elements must fit 64 bits");
+    }
   }
   std::copy(dims.begin(), dims.end(), dims_.begin());
 }

@@ -89,19 +89,6 @@ std::vector<Options> recorded_options(const Manifest& manifest, const Optimizer&
   return options;
 }
 
-/// All groups or none: the optimizer may still refuse (Dion's rank must stay).
-void set_all_options(Optimizer& optimizer, std::vector<Options> options) {
-  std::vector<Options> before;
-  for (std::size_t g = 0; g < options.size(); ++g) before.push_back(optimizer.options(g));
-  std::size_t done = 0;
-  try {
-    for (; done < options.size(); ++done) optimizer.set_options(done, std::move(options[done]));
-  } catch (const Error& error) {
-    for (std::size_t g = 0; g < done; ++g) optimizer.set_options(g, std::move(before[g]));
-    throw Error("group " + std::to_string(done) + ": " + error.what());
-  }
-}
-
 void load(Optimizer& optimizer, const std::string& path) {
   InputFile file(path);
   const safetensors::Header header = read_header(file);
@@ -124,7 +111,7 @@ void load(Optimizer& optimizer, const std::string& path) {
     }
   }
 
-  set_all_options(optimizer, std::move(options));
+  optimizer.set_options(std::move(options));
   for (const NamedState& own : state) std::memcpy(own.bytes.data(), data_of(own).data(), own.bytes.size());
 }
 

@@ -13,7 +13,7 @@ namespace trasmuon {
 using nlohmann::json;
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GroupRecord, rule, fields)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ParameterRecord, group, dtype, shape, transposed, row_blocks)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ParameterRecord, group, dtype, shape, layout, transposed, row_blocks)
 
 namespace {
 
@@ -59,6 +59,11 @@ std::string checksum(std::span<const std::byte> bytes) {
   return text;
 }
 
+const char* layout_name(Layout layout) {
+  constexpr const char* names[] = {"automatic", "batch", "flatten"};
+  return names[static_cast<std::size_t>(layout)];
+}
+
 Manifest manifest_of(const Optimizer& optimizer) {
   Manifest manifest;
   for (std::size_t g = 0; g < optimizer.group_count(); ++g) manifest.groups.push_back(record_of(optimizer.options(g)));
@@ -68,6 +73,7 @@ Manifest manifest_of(const Optimizer& optimizer) {
     manifest.parameters[p.name] = {.group = optimizer.group_of(i),
                                    .dtype = to_string(p.weight.dtype),
                                    .shape = {dims.begin(), dims.end()},
+                                   .layout = layout_name(p.layout),
                                    .transposed = p.transposed,
                                    .row_blocks = p.row_blocks};
   }
@@ -81,6 +87,7 @@ void check_parameters(const Manifest& file, const Manifest& optimizer) {
     require_equal(name, "group", found->second.group, record.group);
     require_equal(name, "shape", found->second.shape, record.shape);
     require_equal(name, "weight dtype", found->second.dtype, record.dtype);
+    require_equal(name, "layout", found->second.layout, record.layout);
     require_equal(name, "transposed", found->second.transposed, record.transposed);
     require_equal(name, "row_blocks", found->second.row_blocks, record.row_blocks);
   }

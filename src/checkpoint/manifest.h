@@ -19,6 +19,7 @@ struct ParameterRecord {
   std::size_t group = 0;
   std::string dtype;  ///< of the weight
   std::vector<std::int64_t> shape;
+  std::string layout;
   bool transposed = false;
   std::vector<std::int64_t> row_blocks;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "cpu/gemm.h"
@@ -70,7 +71,9 @@ void CpuStages::apply(std::span<Matrix> batch, double decay) {
     for_each_chunk(chunks, [&](std::int64_t first, std::int64_t last, std::int64_t chunk) {
       for (std::int64_t i = first; i < last; ++i) {
         const T* o = x.direction.row<T>(i);
-        const T scale = static_cast<T>(x.eta_hat * (left != nullptr ? static_cast<double>(left[i]) : 1.0));
+        // eta^ of a direction that is zero may be beyond T; times zero it must still be zero.
+        const double wanted = x.eta_hat * (left != nullptr ? static_cast<double>(left[i]) : 1.0);
+        const T scale = static_cast<T>(std::min(wanted, static_cast<double>(std::numeric_limits<T>::max())));
         update(x.weight.row_bytes(i), o, right, scale, static_cast<T>(decay), cols);
         if (x.rounded.data != nullptr) {
           kernel.store[static_cast<int>(x.rounded.dtype)](x.weight.row<T>(i), x.rounded.row_bytes(i), cols);

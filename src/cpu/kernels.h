@@ -51,7 +51,8 @@ struct Kernels {
   void (*store[4])(const T* x, void* out, std::int64_t n);
   /// m <- beta m + (1 - beta) g
   void (*momentum[4])(T* m, const void* g, T beta, std::int64_t n);
-  /// w <- decay w - left * right[j] * o[j]; right may be null
+  /// w <- decay w - left * (right[j] * o[j]); right may be null. In this order neither a
+  /// large left nor a large right meets the other before o, which may be zero.
   void (*apply[4])(void* w, const T* o, const T* right, T left, T decay, std::int64_t n);
 
   /// u <- (1 - beta) g + beta m, where g is already in u

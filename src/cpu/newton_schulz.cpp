@@ -9,17 +9,29 @@
 namespace trasmuon::cpu {
 namespace {
 
-// Steps before R is computed anew from X. Rounding gives R = X X^T eigenvalues of about
-// -eps where X has none; each step multiplies them by up to a^2 = 12, and near -1 they
-// diverge. After five steps in f32, or ten in f64, they are still small
-// (docs/decisions/0002-gram-form.md).
-std::size_t segment_length(bool double_precision) { return double_precision ? 10 : 5; }
+// Rounding gives R = X X^T eigenvalues of about -eps where X has none; each step multiplies
+// them by up to a^2, and near -1 they diverge. R is computed anew from X before they reach
+// a hundredth (docs/decisions/0002-gram-form.md): for the built-in sets after five to seven
+// steps in f32.
+std::size_t segment_length(std::span<const NewtonSchulzTriple> triples, bool double_precision) {
+  const double eps = double_precision ? 0x1p-53 : 0x1p-24;
+  double noise = eps;
+  for (std::size_t step = 1; step < triples.size(); ++step) {
+    noise *= triples[step - 1].a * triples[step - 1].a;
+    if (noise > 0.015) return step;
+  }
+  return triples.size();
+}
+
+std::size_t segments(std::span<const NewtonSchulzTriple> triples, bool double_precision) {
+  std::size_t count = 0;
+  for (; !triples.empty(); ++count) triples = triples.subspan(segment_length(triples, double_precision));
+  return count;
+}
 
 // Below this the products are too small for their number of operations to matter, and the
 // standard form rounds less.
 constexpr std::int64_t kSmallestGramSide = 64;
-
-std::size_t segments(std::size_t steps, std::size_t length) { return (steps + length - 1) / length; }
 
 /// The iteration on one matrix, seen with its short side as rows: X is s x l.
 template <class T>
@@ -53,14 +65,14 @@ class Iteration {
 
   // Within a segment Q = P_1 ... P_k and R = X X^T are polynomials in the first R: all
   // symmetric, all commuting. At its end X <- Q X.
-  void gram(Operand<T> x, std::span<const NewtonSchulzTriple> triples, std::size_t length, T* out) {
-    for (std::size_t rest = triples.size(); rest > 0;) {
-      const std::size_t steps = std::min(rest, length);
-      const std::size_t first = triples.size() - rest;
-      rest -= steps;
+  void gram(Operand<T> x, std::span<const NewtonSchulzTriple> triples, T* out) {
+    while (!triples.empty()) {
+      const std::size_t steps = segment_length(triples, kDouble);
+      const auto segment = triples.first(steps);
+      triples = triples.subspan(steps);
       gram_of(x);
       for (std::size_t step = 0; step < steps; ++step) {
-        polynomial(triples[first + step]);
+        polynomial(segment[step]);
         if (step + 1 < steps) {
           symmetric_product(r_, p_, t_);
           symmetric_product(p_, t_, r_);
@@ -72,13 +84,15 @@ class Iteration {
           std::swap(q_, t_);
         }
       }
-      T* next = segments(rest, length) % 2 == 0 ? out : second_;
+      T* next = segments(triples, kDouble) % 2 == 0 ? out : second_;
       times(q_, x, next);
       x = packed(next);
     }
   }
 
  private:
+  static constexpr bool kDouble = sizeof(T) == sizeof(double);
+
   Operand<T> packed(const T* data) const { return {data, cols_, 1}; }
   static Operand<T> square(const T* data, std::int64_t s) { return {data, s, 1}; }
 
@@ -138,19 +152,20 @@ class Iteration {
 
 }  // namespace
 
-double newton_schulz_operations(std::int64_t rows, std::int64_t cols, std::size_t steps, NewtonSchulzForm form,
-                                bool double_precision) {
+double newton_schulz_operations(std::int64_t rows, std::int64_t cols, std::span<const NewtonSchulzTriple> triples,
+                                NewtonSchulzForm form, bool double_precision) {
   const double s = static_cast<double>(std::min(rows, cols)), l = static_cast<double>(std::max(rows, cols));
-  const double t = static_cast<double>(steps);
+  const double t = static_cast<double>(triples.size());
   if (form == NewtonSchulzForm::standard) return t * (3 * s * s * l + s * s * s);
-  const double parts = static_cast<double>(segments(steps, segment_length(double_precision)));
+  const double parts = static_cast<double>(segments(triples, double_precision));
   return parts * (3 * s * s * l - 3 * s * s * s) + t * 4 * s * s * s;
 }
 
-NewtonSchulzForm choose_form(std::int64_t rows, std::int64_t cols, std::size_t steps, bool double_precision) {
+NewtonSchulzForm choose_form(std::int64_t rows, std::int64_t cols, std::span<const NewtonSchulzTriple> triples,
+                             bool double_precision) {
   if (std::min(rows, cols) < kSmallestGramSide) return NewtonSchulzForm::standard;
   const auto operations = [&](NewtonSchulzForm form) {
-    return newton_schulz_operations(rows, cols, steps, form, double_precision);
+    return newton_schulz_operations(rows, cols, triples, form, double_precision);
   };
   return operations(NewtonSchulzForm::gram) < operations(NewtonSchulzForm::standard) ? NewtonSchulzForm::gram
                                                                                      : NewtonSchulzForm::standard;
@@ -168,12 +183,12 @@ void newton_schulz(const T* in, std::int64_t rows, std::int64_t cols, std::int64
     }
     return;
   }
-  if (form == NewtonSchulzForm::automatic) form = choose_form(rows, cols, triples.size(), double_precision);
+  if (form == NewtonSchulzForm::automatic) form = choose_form(rows, cols, triples, double_precision);
   const bool gram = form == NewtonSchulzForm::gram;
-  const std::size_t length = gram ? segment_length(double_precision) : 1;
-  Iteration<T> iteration(rows, cols, gram, segments(triples.size(), length) > 1, arena);
+  const bool second = gram ? segments(triples, double_precision) > 1 : triples.size() > 1;
+  Iteration<T> iteration(rows, cols, gram, second, arena);
   const Operand<T> x{in, row_stride, 1, scale};
-  if (gram) iteration.gram(x, triples, length, out);
+  if (gram) iteration.gram(x, triples, out);
   else iteration.standard(x, triples, out);
 }
 

@@ -12,11 +12,12 @@ namespace trasmuon::cpu {
 
 /// Floating-point operations of the standard or the Gram form, symmetric products counted
 /// half, as they are computed here.
-double newton_schulz_operations(std::int64_t rows, std::int64_t cols, std::size_t steps, NewtonSchulzForm form,
-                                bool double_precision);
+double newton_schulz_operations(std::int64_t rows, std::int64_t cols, std::span<const NewtonSchulzTriple> triples,
+                                NewtonSchulzForm form, bool double_precision);
 
 /// The form `automatic` stands for: the one with fewer operations, unless the matrix is small.
-NewtonSchulzForm choose_form(std::int64_t rows, std::int64_t cols, std::size_t steps, bool double_precision);
+NewtonSchulzForm choose_form(std::int64_t rows, std::int64_t cols, std::span<const NewtonSchulzTriple> triples,
+                             bool double_precision);
 
 /// out (packed) <- NS(scale * in). `in` may not overlap `out`. Scratch comes from `arena`.
 template <class T>

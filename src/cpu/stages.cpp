@@ -33,9 +33,9 @@ void lend_scratch(Matrix& x, bool lookahead, Arena& arena) {
 }  // namespace
 
 RowChunks::RowChunks(std::int64_t row_count, std::int64_t cols) : rows(row_count) {
-  constexpr std::int64_t kElements = 32768, kMostChunks = 64;
-  height =
-      std::max({std::int64_t{1}, kElements / std::max(std::int64_t{1}, cols), (rows + kMostChunks - 1) / kMostChunks});
+  // At least 16 rows: a chunk's partial sums, one double a column, stay an eighth of its f32.
+  constexpr std::int64_t kElements = 32768, kMostChunks = 64, kLeastRows = 16;
+  height = std::max({kLeastRows, kElements / std::max(std::int64_t{1}, cols), (rows + kMostChunks - 1) / kMostChunks});
   count = (rows + height - 1) / height;
 }
 

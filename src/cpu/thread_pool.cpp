@@ -7,6 +7,7 @@
 #include <exception>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -36,7 +37,13 @@ thread_local bool inside_region = false;
 class ThreadPool {
  public:
   explicit ThreadPool(int threads) {
-    for (int worker = 1; worker < threads; ++worker) workers_.emplace_back([this, worker] { serve(worker); });
+    for (int worker = 1; worker < threads; ++worker) {
+      try {
+        workers_.emplace_back([this, worker] { serve(worker); });
+      } catch (const std::system_error&) {
+        return;  // a limit of the machine: fewer threads give the same results
+      }
+    }
   }
 
   ~ThreadPool() {
@@ -127,7 +134,10 @@ int default_threads() {
   if (const char* text = std::getenv("TRASMUON_NUM_THREADS")) {
     char* end = nullptr;
     const long value = std::strtol(text, &end, 10);
-    if (end != text && *end == '\0' && value >= 1 && value <= 1024) return static_cast<int>(value);
+    if (end == text || *end != '\0' || value < 1 || value > 1024) {
+      throw Error(std::string("TRASMUON_NUM_THREADS must be in [1, 1024], got '") + text + "'");
+    }
+    return static_cast<int>(value);
   }
   const unsigned hardware = std::thread::hardware_concurrency();
   return hardware == 0 ? 1 : static_cast<int>(hardware);
@@ -156,7 +166,7 @@ Shared& shared() {
 void parallel_for(std::int64_t count, Body body, void* context) {
   if (count <= 0) return;
   std::unique_lock lock(shared().mutex, std::defer_lock);
-  if (count == 1 || inside_region || !lock.try_lock() || shared().threads == 1) {
+  if (count == 1 || inside_region || shared().threads == 1 || !lock.try_lock()) {
     for (std::int64_t index = 0; index < count; ++index) body(context, index, 0);
     return;
   }

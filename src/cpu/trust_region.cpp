@@ -70,7 +70,9 @@ void damp(Matrix& x, const TrustRegionStage& stage) {
   *x.e_ref = stage.beta_energy * *x.e_ref + (1 - stage.beta_energy) * median(energies);
   const double bias = 1 - std::pow(stage.beta_energy, static_cast<double>(t));  // guard (b)
   const double reference = stage.guarded ? *x.e_ref / bias : *x.e_ref;
-  const Gate gate{stage, reference, stage.guarded && !(reference > stage.eps_energy)};
+  // Relative to the largest energy, so that the gradient's scale plays no part.
+  const double largest = *std::max_element(x.column_energy, x.column_energy + x.n);
+  const Gate gate{stage, reference, stage.guarded && !(reference > stage.eps_energy * largest)};
 
   const double weight = stage.gamma * stage.gamma;
   *x.gamma_sum += weight;

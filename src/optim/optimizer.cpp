@@ -58,9 +58,12 @@ struct Optimizer::Impl {
 
   void add_parameter(std::size_t group, Parameter parameter);
   void build_state(Entry& entry, std::size_t index);
+  void take_master(Entry& entry);
   void build_matrices(Entry& entry);
   void bind_weight(Entry& entry);
   void check_gradient(const Entry& entry, const TensorView& gradient) const;
+  void check_options(std::size_t group, const Options& options) const;
+  void check_memory(const Parameter& parameter) const;
   Entry& at(std::size_t index);
 };
 
@@ -75,6 +78,7 @@ void Optimizer::Impl::add_parameter(std::size_t group, Parameter parameter) {
   const bool elementwise = std::holds_alternative<AdamWOptions>(groups[group].options);
   Entry entry;
   entry.layout = elementwise ? layout_for_adamw(parameter) : layout_for_matrix_rule(parameter);
+  check_memory(parameter);
   entry.parameter = std::move(parameter);
   entry.group = group;
   build_state(entry, entries.size());
@@ -102,12 +106,15 @@ void Optimizer::Impl::build_state(Entry& entry, std::size_t index) {
     const TensorView view{data, spec.dtype, spec.shape, 0};
     entry.state.push_back({std::move(spec), view});
   }
-  initialise_state(groups[entry.group].options, entry.layout, index, State(entry.state));
-  if (keeps_master(entry)) {
-    const ParameterLayout& layout = entry.layout;
-    widen(weight, layout.batch * layout.stored_rows(), layout.stored_cols(),
-          static_cast<float*>(State(entry.state)["master"].data));
-  }
+  initialise_state(groups[entry.group].options, index, State(entry.state));
+  take_master(entry);
+}
+
+void Optimizer::Impl::take_master(Entry& entry) {
+  if (!keeps_master(entry)) return;
+  const ParameterLayout& layout = entry.layout;
+  widen(entry.parameter.weight, layout.batch * layout.stored_rows(), layout.stored_cols(),
+        static_cast<float*>(State(entry.state)["master"].data));
 }
 
 void Optimizer::Impl::build_matrices(Entry& entry) {
@@ -158,11 +165,40 @@ void Optimizer::Impl::check_gradient(const Entry& entry, const TensorView& gradi
   }
 }
 
+void Optimizer::Impl::check_options(std::size_t group, const Options& options) const {
+  const Options& current = groups[group].options;
+  validate(options);
+  const std::string who = "group " + std::to_string(group) + ": ";
+  if (current.index() != options.index()) {
+    throw Error(who + "rule must stay " + rule_name(current) + ", got " + rule_name(options));
+  }
+  if (const auto* dion = std::get_if<DionOptions>(&current)) {
+    if (std::get<DionOptions>(options).rank_fraction != dion->rank_fraction) {
+      throw Error(who + "dion's rank_fraction cannot change after construction: it shapes the state");
+    }
+  }
+}
+
+/// Refuses memory that another parameter has. Views with gaps may interleave, so only
+/// packed ones are compared whole.
+void Optimizer::Impl::check_memory(const Parameter& parameter) const {
+  const auto range = [](const Parameter& p) {
+    const auto* first = static_cast<const std::byte*>(p.weight.data);
+    const std::int64_t elements = p.weight.row_stride == 0 ? p.weight.shape.elements() : 1;
+    return std::pair(first, first + static_cast<std::size_t>(elements) * size_of(p.weight.dtype));
+  };
+  const auto [first, last] = range(parameter);
+  for (const Entry& entry : entries) {
+    const auto [other_first, other_last] = range(entry.parameter);
+    if (entry.parameter.name == parameter.name || first >= other_last || other_first >= last) continue;
+    throw Error("parameter '" + parameter.name + "': shares memory with '" + entry.parameter.name + "'");
+  }
+}
+
 Optimizer::Optimizer(std::vector<Group> groups, OptimizerOptions options) : impl_(std::make_unique<Impl>()) {
   impl_->settings = std::move(options);
   if (groups.empty()) throw Error("optimizer: groups must not be empty");
   std::set<std::string> names;
-  std::set<const void*> memory;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     validate(groups[g].options);
     if (groups[g].parameters.empty()) {
@@ -171,9 +207,6 @@ Optimizer::Optimizer(std::vector<Group> groups, OptimizerOptions options) : impl
     for (const Parameter& p : groups[g].parameters) {
       if (p.name.empty()) throw Error("group " + std::to_string(g) + ": a parameter has no name");
       if (!names.insert(p.name).second) throw Error("parameter '" + p.name + "': listed twice");
-      if (p.weight.data != nullptr && !memory.insert(p.weight.data).second) {
-        throw Error("parameter '" + p.name + "': its memory is listed twice");
-      }
     }
   }
   for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -208,8 +241,7 @@ void Optimizer::step(std::span<const TensorView> gradients) {
     }
   }
   for (GroupEntry& group : impl_->groups) {
-    impl_->backend->run(group.matrices,
-                        [&](Stages& stages, std::span<Matrix> batch) { trasmuon::step(group.options, stages, batch); });
+    impl_->backend->run(group.matrices, step_of(group.options));
   }
 }
 
@@ -222,18 +254,18 @@ const Options& Optimizer::options(std::size_t group) const {
   return impl_->groups[group].options;
 }
 
+void Optimizer::set_options(std::vector<Options> options) {
+  if (options.size() != group_count()) {
+    throw Error("set_options: needs options for " + std::to_string(group_count()) + " groups, got " +
+                std::to_string(options.size()));
+  }
+  for (std::size_t g = 0; g < options.size(); ++g) impl_->check_options(g, options[g]);
+  for (std::size_t g = 0; g < options.size(); ++g) impl_->groups[g].options = std::move(options[g]);
+}
+
 void Optimizer::set_options(std::size_t group, Options options) {
-  const Options& current = this->options(group);
-  validate(options);
-  if (current.index() != options.index()) {
-    throw Error(std::string("group ") + std::to_string(group) + ": rule must stay " + rule_name(current) + ", got " +
-                rule_name(options));
-  }
-  if (const auto* dion = std::get_if<DionOptions>(&current)) {
-    if (std::get<DionOptions>(options).rank_fraction != dion->rank_fraction) {
-      throw Error("dion: rank_fraction cannot change after construction: it shapes the state");
-    }
-  }
+  (void)this->options(group);  // refuses an index out of range
+  impl_->check_options(group, options);
   impl_->groups[group].options = std::move(options);
 }
 
@@ -244,7 +276,12 @@ void Optimizer::set(std::size_t group, std::string_view field, double value) {
 }
 
 void Optimizer::set_lr(double lr) {
-  for (std::size_t g = 0; g < group_count(); ++g) set(g, "lr", lr);
+  std::vector<Options> changed;
+  for (const GroupEntry& group : impl_->groups) {
+    changed.push_back(group.options);
+    set_field(changed.back(), "lr", lr);
+  }
+  set_options(std::move(changed));
 }
 
 std::size_t Optimizer::parameter_count() const { return impl_->entries.size(); }
@@ -261,9 +298,14 @@ std::size_t Optimizer::index_of(std::string_view name) const {
 void Optimizer::rebind_weight(std::size_t index, void* data) {
   Entry& entry = impl_->at(index);
   if (data == nullptr) throw Error("parameter '" + entry.parameter.name + "': weight has no data");
-  entry.parameter.weight.data = data;
+  Parameter moved = entry.parameter;
+  moved.weight.data = data;
+  impl_->check_memory(moved);
+  entry.parameter = std::move(moved);
   impl_->bind_weight(entry);
 }
+
+void Optimizer::refresh_master(std::size_t index) { impl_->take_master(impl_->at(index)); }
 
 std::span<const Optimizer::StateTensor> Optimizer::state(std::size_t index) const { return impl_->at(index).state; }
 

@@ -9,8 +9,6 @@
 
 namespace trasmuon {
 
-void initialise_dion_basis(const DionOptions& options, std::size_t index, const TensorView& basis);  // dion.cpp
-
 bool State::has(std::string_view name) const {
   return std::any_of(tensors_.begin(), tensors_.end(), [&](const auto& t) { return t.spec.name == name; });
 }
@@ -78,7 +76,7 @@ std::vector<StateSpec> state_specs(const Options& options, const ParameterLayout
   return specs;
 }
 
-void initialise_state(const Options& options, const ParameterLayout&, std::size_t index, const State& state) {
+void initialise_state(const Options& options, std::size_t index, const State& state) {
   if (const auto* dion = std::get_if<DionOptions>(&options)) initialise_dion_basis(*dion, index, state["basis"]);
   for (const char* name : {"c_ema", "c_last"}) {
     if (!state.has(name)) continue;
@@ -113,13 +111,17 @@ void bind_state(const Options& options, const ParameterLayout& layout, const Sta
   }
 }
 
-void step(const Options& options, Stages& stages, std::span<Matrix> batch) {
-  std::visit(
-      [&](const auto& o) {
+Backend::Step step_of(const Options& options) {
+  return std::visit(
+      [](const auto& o) -> Backend::Step {
         using O = std::remove_cvref_t<decltype(o)>;
-        if constexpr (std::is_same_v<O, AdamWOptions>) stages.adamw(batch, o);
-        else if constexpr (std::is_same_v<O, DionOptions>) stages.dion(batch, o);
-        else step(pipeline_of(o), stages, batch);
+        if constexpr (std::is_same_v<O, AdamWOptions>) {
+          return [o](Stages& stages, std::span<Matrix> batch) { stages.adamw(batch, o); };
+        } else if constexpr (std::is_same_v<O, DionOptions>) {
+          return [o](Stages& stages, std::span<Matrix> batch) { stages.dion(batch, o); };
+        } else {
+          return [p = pipeline_of(o)](Stages& stages, std::span<Matrix> batch) { step(p, stages, batch); };
+        }
       },
       options);
 }

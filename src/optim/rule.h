@@ -25,14 +25,14 @@ class State {
 /// State tensors of a parameter under this rule, all zero at first except where
 /// initialise_state() says otherwise.
 std::vector<StateSpec> state_specs(const Options& options, const ParameterLayout& layout, const Shape& shape);
-void initialise_state(const Options& options, const ParameterLayout& layout, std::size_t index, const State& state);
+void initialise_state(const Options& options, std::size_t index, const State& state);
 
 /// Points one matrix of the parameter at its part of the state.
 void bind_state(const Options& options, const ParameterLayout& layout, const State& state, std::int64_t entry,
                 std::size_t block, Matrix& matrix);
 
-/// One step of the rule on one batch of matrices.
-void step(const Options& options, Stages& stages, std::span<Matrix> batch);
+/// The rule's step with these options, to be called on each batch of matrices.
+Backend::Step step_of(const Options& options);
 
 // The pieces, one rule a file.
 MuonPipeline pipeline_of(const TrasMuonOptions& options);                            // trasmuon.cpp
@@ -40,5 +40,6 @@ MuonPipeline pipeline_of(const NorMuonOptions& options);                        
 MuonPipeline pipeline_of(const MuonOptions& options);                                // muon.cpp
 void step(const MuonPipeline& pipeline, Stages& stages, std::span<Matrix> batch);    // muon_pipeline.cpp
 std::int64_t dion_rank(const DionOptions& options, std::int64_t m, std::int64_t n);  // dion.cpp
+void initialise_dion_basis(const DionOptions& options, std::size_t index, const TensorView& basis);
 
 }  // namespace trasmuon

@@ -90,7 +90,7 @@ TEST(Options, ValuesOutsideTheirRangeAreNamed) {
   EXPECT_EQ(setting(o, "weight_decay", "5000"), "trasmuon: lr * weight_decay must be <= 1, got 5");
   EXPECT_EQ(setting(o, "beta1", "1"), "trasmuon: beta1 must be in [0, 1), got 1");
   EXPECT_EQ(setting(o, "beta2", "-0.1"), "trasmuon: beta2 must be in [0, 1), got -0.1");
-  EXPECT_EQ(setting(o, "eps", "0"), "trasmuon: eps must be > 0, got 0");
+  EXPECT_EQ(setting(o, "eps", "0"), "trasmuon: eps must be >= 1e-30, got 0");
   EXPECT_EQ(setting(o, "ns_steps", "101"), "trasmuon: ns_steps must be in [0, 100], got 101");
   EXPECT_EQ(setting(o, "ns_steps", "2.5"), "trasmuon: ns_steps must be a whole number, got '2.5'");
   EXPECT_EQ(setting(o, "coefficients", "x"),

@@ -108,8 +108,10 @@ TEST_F(CheckpointFormat, MetadataTellsVersionsOptionsAndParameters) {
 
   const json parameters = image_.part("trasmuon_parameters");
   EXPECT_EQ(parameters.size(), model_.optimizer().parameter_count());
-  EXPECT_EQ(parameters.at("proj"),
-            json::parse(R"({"group":0,"dtype":"bf16","shape":[10,11],"transposed":true,"row_blocks":[]})"));
+  EXPECT_EQ(
+      parameters.at("proj"),
+      json::parse(
+          R"({"group":0,"dtype":"bf16","shape":[10,11],"layout":"automatic","transposed":true,"row_blocks":[]})"));
   EXPECT_EQ(parameters.at("qkv").at("row_blocks"), json({4, 4, 4}));
   EXPECT_EQ(parameters.at("embedding").at("group"), 4);
 }

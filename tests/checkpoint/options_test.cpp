@@ -29,7 +29,7 @@ TEST(CheckpointOptions, EveryFieldOfEveryRuleIsRestored) {
                       .weight_decay = 1.0 / 3,
                       .beta1 = 0.11,
                       .beta2 = 0.12,
-                      .eps = 1e-300,
+                      .eps = 1.5e-30,
                       .nesterov = true,
                       .ns_steps = 7,
                       .coefficients = "you",
@@ -165,7 +165,7 @@ TEST(CheckpointOptions, DionsRankFractionMustStay) {
   groups[0].options = TrasMuonOptions{.lr = 0.125};
   groups[2].options = DionOptions{.rank_fraction = 1.0};
   Model other(groups);
-  expect_refused(other, directory / "a", "group 2: dion: rank_fraction cannot change");
+  expect_refused(other, directory / "a", "group 2: dion's rank_fraction cannot change");
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ grep -v '^// SPDX' "$root/examples/quickstart.cpp" | diff "$work/block01.cpp" - 
 rm -f "$work"/block*
 
 blocks "$root/docs/api.md" cpp c
-flags=(-Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-unused-variable -I"$root/include")
+flags=(-Wall -Wextra -Werror -Wno-unused-variable -I"$root/include")
 link=(-L"$library" -ltrasmuon "-Wl,-rpath,$library")
 cd "$work"
 preamble=block01.cpp

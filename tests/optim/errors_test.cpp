@@ -34,7 +34,10 @@ TEST_F(Errors, Construction) {
   EXPECT_EQ(building({{"a", view(w.data(), {4, 6})}, {"a", view(other.data(), {4, 6})}}),
             "parameter 'a': listed twice");
   EXPECT_EQ(building({{"a", view(w.data(), {4, 6})}, {"b", view(w.data(), {4, 6})}}),
-            "parameter 'b': its memory is listed twice");
+            "parameter 'b': shares memory with 'a'");
+  EXPECT_EQ(building({{"a", view(w.data(), {2, 6})}, {"b", view(w.data() + 8, {2, 6})}}),
+            "parameter 'b': shares memory with 'a'");
+  EXPECT_EQ(building({{"a", view(w.data(), {4, 3}, 6)}, {"b", view(w.data() + 3, {4, 3}, 6)}}), "no error");
   EXPECT_EQ(building({{"a", view(static_cast<float*>(nullptr), {4, 6})}}), "parameter 'a': weight has no data");
   EXPECT_EQ(building({{"a", view(w.data(), {0, 6})}}), "parameter 'a': weight must not be empty, got shape [0, 6]");
   EXPECT_EQ(building({{"a", view(w.data(), {})}}),
@@ -56,6 +59,10 @@ TEST_F(Errors, Construction) {
             "parameter 'a': weight dtype must be f64, f32, bf16 or f16, got i64");
   EXPECT_EQ(error_of([] { Shape({1, 2, 3, 4, 5, 6}); }), "shape: rank must be <= 5, got 6");
   EXPECT_EQ(error_of([] { Shape({1, -2}); }), "shape: sizes must be >= 0, got -2");
+  EXPECT_EQ(error_of([] {
+              Shape({std::int64_t{1} << 40, std::int64_t{1} << 40});
+            }),
+            "shape: the number of elements must fit 64 bits");
   EXPECT_EQ(building({{"a", view(w.data(), {4, 6})}}, TrasMuonOptions{.alpha = -1}),
             "trasmuon: alpha must be > 0, got -1");
 }
@@ -86,12 +93,13 @@ TEST_F(Errors, LookingUpAndChanging) {
   EXPECT_EQ(error_of([&] { optimizer.parameter(2); }), "parameter index must be < 2, got 2");
   EXPECT_EQ(error_of([&] { optimizer.options(2); }), "group index must be < 2, got 2");
   EXPECT_EQ(error_of([&] { optimizer.state(0, "exp_avg"); }), "parameter 'w': has no state 'exp_avg'");
+  EXPECT_EQ(error_of([&] { optimizer.rebind_weight(0, other.data()); }), "parameter 'w': shares memory with 'v'");
   EXPECT_EQ(error_of([&] { optimizer.rebind_weight(0, nullptr); }), "parameter 'w': weight has no data");
   EXPECT_EQ(error_of([&] { optimizer.set(0, "lr", -1); }), "trasmuon: lr must be >= 0, got -1");
   EXPECT_EQ(error_of([&] { optimizer.set(0, "momentum", 0.5); }), "trasmuon: has no field 'momentum'");
   EXPECT_EQ(error_of([&] { optimizer.set_options(0, MuonOptions{}); }), "group 0: rule must stay trasmuon, got muon");
   EXPECT_EQ(error_of([&] { optimizer.set(1, "rank_fraction", 0.5); }),
-            "dion: rank_fraction cannot change after construction: it shapes the state");
+            "group 1: dion's rank_fraction cannot change after construction: it shapes the state");
   EXPECT_EQ(std::get<TrasMuonOptions>(optimizer.options(0)).lr, TrasMuonOptions{}.lr);
 }
 

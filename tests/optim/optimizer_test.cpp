@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "support/model.h"
@@ -99,6 +100,18 @@ TEST(Optimizer, EveryRuleLearnsALeastSquaresProblem) {
   }
 }
 
+TEST(Optimizer, SettingTheLearningRateIsAllOrNothing) {
+  std::vector<float> a(4, 1.0f), b(4, 1.0f);
+  Optimizer optimizer({{MuonOptions{}, {{"a", view(a.data(), {2, 2})}}},
+                       {AdamWOptions{.weight_decay = 1}, {{"b", view(b.data(), {4})}}}});
+  EXPECT_EQ(test::error_of([&] { optimizer.set_lr(5); }), "adamw: lr * weight_decay must be <= 1, got 5");
+  EXPECT_EQ(get_field(optimizer.options(0), "lr"), "0.02");
+  EXPECT_EQ(test::error_of([&] { optimizer.set_options({MuonOptions{}}); }),
+            "set_options: needs options for 2 groups, got 1");
+  optimizer.set_options({MuonOptions{.lr = 0.5}, AdamWOptions{.lr = 0.25}});
+  EXPECT_EQ(get_field(optimizer.options(1), "lr"), "0.25");
+}
+
 TEST(Optimizer, CanBeMoved) {
   std::vector<float> w(6, 1.0f), g(6, 1.0f);
   Optimizer a({{MuonOptions{}, {{"w", view(w.data(), {2, 3})}}}});
@@ -118,6 +131,16 @@ TEST(Optimizer, DionStartsFromTheSeedAndKeepsItsBasisOnAZeroStep) {
   };
   EXPECT_EQ(run(1), run(1));
   EXPECT_NE(run(1), run(2));
+  // No seed may be a shifted copy of another.
+  const auto start = [&](std::int64_t seed) {
+    Single<double> one(DionOptions{.seed = seed}, w0, {6, 8});
+    const TensorView q = one.optimizer.state(0, "basis");
+    return std::vector<double>(static_cast<double*>(q.data), static_cast<double*>(q.data) + q.shape.elements());
+  };
+  const auto first = start(0);
+  for (std::int64_t seed = 1; seed <= 4; ++seed) {
+    for (double value : start(seed)) EXPECT_EQ(std::count(first.begin(), first.end(), value), 0) << seed;
+  }
   Single<double> one(DionOptions{.weight_decay = 0}, w0, {6, 8});
   const TensorView basis = one.optimizer.state(0, "basis");
   const std::vector<double> before(static_cast<double*>(basis.data),

@@ -72,5 +72,13 @@ TEST(Precision, UpdatesBelowTheRoundingOfBf16NeedTheMaster) {
   EXPECT_NEAR(to_float(with.w[0]), 0.99f, 0x1p-8f);
 }
 
+TEST(Precision, AWeightWrittenFromOutsideReachesItsMaster) {
+  Single<bf16> one(MuonOptions{}, std::vector<bf16>(12, to_bf16(1.0f)), {3, 4}, {}, {.master_weights = true});
+  std::fill(one.w.begin(), one.w.end(), to_bf16(3.0f));
+  one.optimizer.refresh_master(0);
+  one.step(std::vector<float>(12, 0.0f));
+  for (bf16 w : one.w) EXPECT_EQ(to_float(w), 3.0f);
+}
+
 }  // namespace
 }  // namespace trasmuon

@@ -48,6 +48,28 @@ TEST(ScaleInvariance, TheUpdateDoesNotChangeUnderPowersOfTwo) {
   }
 }
 
+TEST(ScaleInvariance, DampingDoesNotDependOnTheScale) {
+  const auto damping = [](double scale) {
+    std::mt19937_64 rng(49);
+    Single<double> one(TrasMuonOptions{.beta1 = 0}, std::vector<double>(400, 0.0), {20, 20}, {}, {.diagnostics = true});
+    for (int step = 0; step < 5; ++step) {
+      auto g = random_values<double>(400, rng);
+      for (std::size_t i = 0; i < g.size(); ++i) g[i] *= scale * (step == 4 && i % 20 == 3 ? 30 : 1);
+      one.step(g);
+    }
+    return one.optimizer.diagnostics(0)[0];
+  };
+  const Diagnostics plain = damping(1);
+  EXPECT_LT(plain.c_min, 0.8);
+  for (double base : {1.0, 1e-3, 1e-5}) {
+    for (int k : {-40, 40}) {
+      const Diagnostics scaled = damping(base * std::ldexp(1.0, k));
+      EXPECT_NEAR(scaled.c_min, plain.c_min, 1e-9) << base << " 2^" << k;
+      EXPECT_NEAR(scaled.r_max, plain.r_max, 1e-9 * plain.r_max) << base << " 2^" << k;
+    }
+  }
+}
+
 TEST(ScaleInvariance, TinyAndHugeGradientsStillGiveAFullStep) {
   for (double scale : {1e-36, 1e-25, 1e17}) {
     const TrasMuonOptions options{.lr = 0.01, .weight_decay = 0, .clip = Clip::none};
@@ -70,6 +92,37 @@ TEST(Determinism, TheSameInputGivesTheSameBitsWithAnyNumberOfThreads) {
       set_num_threads(threads);
       EXPECT_EQ(trained<float>(options, {300, 290}, 1, 2), once) << rule_name(options) << " " << threads;
     }
+  }
+  set_num_threads(before);
+}
+
+TEST(Determinism, OneMatrixAThreadGivesTheSameBitsToo) {
+  // Enough large matrices that up to four threads take one each, and small ones beside them;
+  // the number of threads changes between steps as well.
+  const int before = num_threads();
+  const auto run = [](const std::vector<int>& threads) {
+    std::mt19937_64 rng(48);
+    std::vector<std::vector<float>> weights, gradients;
+    std::vector<Parameter> parameters;
+    std::vector<TensorView> views;
+    for (const Shape shape : {Shape{300, 290}, Shape{260, 270}, Shape{20, 30}, Shape{280, 300}, Shape{300, 260},
+                              Shape{8, 70}, Shape{270, 280}, Shape{64, 64}, Shape{310, 256}}) {
+      weights.push_back(random_values<float>(shape.elements(), rng));
+      gradients.push_back(random_values<float>(shape.elements(), rng));
+      parameters.push_back({"w" + std::to_string(parameters.size()), view(weights.back().data(), shape)});
+      views.push_back(view(gradients.back().data(), shape));
+    }
+    Optimizer optimizer({{TrasMuonOptions{}, parameters}});
+    for (int count : threads) {
+      set_num_threads(count);
+      optimizer.step(views);
+    }
+    return weights;
+  };
+  const auto once = run({1, 1});
+  for (int threads : {2, 3, 4, 6}) {
+    EXPECT_EQ(run({threads, threads}), once) << threads;
+    EXPECT_EQ(run({threads, 1}), once) << threads;
   }
   set_num_threads(before);
 }
@@ -114,6 +167,19 @@ TEST(Guards, AGradientOfZeroFromTheStartLeavesTheWeightToDecayAlone) {
   Single<float> one(TrasMuonOptions{.lr = 0.1, .weight_decay = 0.1}, std::vector<float>(100, 1.0f), {10, 10});
   for (int step = 0; step < 3; ++step) one.step(std::vector<float>(100, 0.0f));
   for (float w : one.w) EXPECT_NEAR(w, 0.970299f, 1e-6f);
+}
+
+TEST(Guards, TheSmallestEpsAndAZeroGradientKeepTheWeightFinite) {
+  for (Options options : test::all_rules()) {
+    std::visit(
+        [](auto& o) {
+          if constexpr (requires { o.eps; }) o.eps = 1e-30;
+        },
+        options);
+    Single<float> one(options, std::vector<float>(100, 1.0f), {10, 10});
+    for (int step = 0; step < 3; ++step) one.step(std::vector<float>(100, 0.0f));
+    for (float w : one.w) EXPECT_TRUE(std::isfinite(w)) << rule_name(options);
+  }
 }
 
 TEST(Guards, AMomentumThatDecayedToSubnormalsComesToRest) {

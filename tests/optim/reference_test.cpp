@@ -12,11 +12,17 @@ namespace {
 struct Case {
   std::int64_t m, n;
   TrasMuonOptions options;
+  int steps = 12;
 };
 
 std::vector<Case> cases() {
   TrasMuonOptions plain{.lr = 0.02, .min_damped_dim = 1};
   std::vector<Case> list = {{5, 7, plain}, {33, 65, plain}, {127, 57, plain}, {1, 30, plain}, {30, 1, plain}};
+  // Sides of 64 and more: the Gram form; beyond 384: several slabs of a product.
+  list.push_back({70, 200, plain});
+  list.push_back({200, 70, plain});
+  list.push_back({66, 450, plain, 4});
+  list.push_back({400, 90, plain, 3});
   TrasMuonOptions nesterov = plain;
   nesterov.nesterov = true;
   nesterov.coefficients = "you";
@@ -53,7 +59,7 @@ double worst_deviation(const Case& c, std::int64_t transposed) {
   };
   test::Single<T> ours(c.options, stored(exact), transposed ? Shape{c.n, c.m} : Shape{c.m, c.n},
                        [&](Parameter& p) { p.transposed = transposed; });
-  for (int step = 0; step < 12; ++step) {
+  for (int step = 0; step < c.steps; ++step) {
     test::Dense g = test::random_normal(c.m, c.n, rng);
     if (step % 4 == 3) {
       for (std::int64_t i = 0; i < c.m; ++i) g(i, step % c.n) *= 30;  // a burst in one column
@@ -65,7 +71,7 @@ double worst_deviation(const Case& c, std::int64_t transposed) {
   const test::Dense expected = transposed ? test::transpose(reference.w) : reference.w;
   double worst = 0;
   for (std::size_t i = 0; i < expected.data.size(); ++i) {
-    // Against the path travelled: 12 steps of RMS lr * rms_scale.
+    // In units of one step's RMS.
     worst = std::max(worst, std::abs(static_cast<double>(ours.w[i]) - expected.data[i]));
   }
   return worst / (c.options.lr * c.options.rms_scale);

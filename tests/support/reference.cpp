@@ -161,6 +161,7 @@ void ReferenceTrasMuon::step(const Dense& g) {
   e_ref = o.beta_energy * e_ref + (1 - o.beta_energy) * (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
   const double reference = guarded ? e_ref / (1 - std::pow(o.beta_energy, static_cast<double>(t))) : e_ref;
   const double eps_energy = guarded ? o.eps_energy : o.eps;
+  const bool dead = guarded && !(reference > o.eps_energy * sorted.back());
   gamma_sum += gamma * gamma;
   const bool damped = o.clip != Clip::none && (o.literal || std::min(w.rows, w.cols) >= o.min_damped_dim);
   for (std::size_t j = 0; j < n; ++j) {
@@ -169,7 +170,7 @@ void ReferenceTrasMuon::step(const Dense& g) {
     if (damped && t > o.warmup && t % o.period == 0) {
       const double r = energy[j] / (reference + eps_energy);
       double inst = 1;
-      if (r > o.trigger && !(guarded && reference <= o.eps_energy)) {
+      if (r > o.trigger && !dead) {
         inst = o.clip == Clip::soft ? 1 / (1 + o.alpha * std::log(1 + r))
                                     : std::sqrt(o.trigger * reference / (energy[j] + eps_energy));
         inst = std::clamp(inst, o.c_min, 1.0);

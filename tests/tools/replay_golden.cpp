@@ -2,6 +2,7 @@
 // replay_golden [--dtype f64|f32] FILE...
 #include <cstdio>
 #include <exception>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,7 @@ int main(int argc, char** argv) {
     } catch (const std::exception& error) {
       std::printf("%-60s error: %s\n", file.c_str(), error.what());
       failed = true;
+      worst = std::numeric_limits<double>::infinity();
     }
   }
   std::printf("worst relative deviation: %.3e (%s, tolerance %.0e): %s\n", worst, to_string(dtype), tolerance,

@@ -38,7 +38,7 @@ void apply_row(void* w, const T* __restrict o, const T* __restrict right, T left
   S* weight = static_cast<S*>(w);
   if (right != nullptr) {
     for (std::int64_t j = 0; j < n; ++j) {
-      store_from(decay * load_as(weight[j], T()) - left * right[j] * o[j], weight + j);
+      store_from(decay * load_as(weight[j], T()) - left * (right[j] * o[j]), weight + j);
     }
   } else {
     for (std::int64_t j = 0; j < n; ++j) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 #include "cpu/kernels.h"
+#include "trasmuon/error.h"
 
 namespace trasmuon::cpu {
 
@@ -23,14 +25,17 @@ namespace {
 const KernelTable& best_table() {
 #if defined(TRASMUON_X86)
   const char* wish = std::getenv("TRASMUON_ISA");
-  const std::string_view limit = wish == nullptr ? "" : wish;
+  const std::string_view limit = wish == nullptr ? "avx512" : wish;
+  if (limit != "avx512" && limit != "avx2" && limit != "baseline") {
+    throw Error("TRASMUON_ISA must be one of baseline, avx2, avx512, got '" + std::string(limit) + "'");
+  }
   __builtin_cpu_init();
   const bool has_avx2 =
       __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
   const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                           __builtin_cpu_supports("avx512cd");
-  if (has_avx512 && limit != "avx2" && limit != "baseline") return avx512::table;
+  if (has_avx512 && limit == "avx512") return avx512::table;
   if (has_avx2 && limit != "baseline") return avx2::table;
 #endif
   return baseline::table;
