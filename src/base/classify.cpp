@@ -19,6 +19,7 @@ namespace {
 constexpr std::array kWrappers{
     "module", "model", "net", "network", "params", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"};
 constexpr std::array kEmbeddingWords{"embed", "embeds", "embedding", "embeddings", "emb", "embedder", "wte", "wpe"};
+constexpr std::array kPositionWords{"pos", "position", "positions", "positional"};
 constexpr std::array kNormWords{"ln", "bn", "gn", "norms", "normalization"};
 constexpr std::array kHeads{"lm_head", "shared_head", "unembed", "embed_out"};
 constexpr std::array kHeadsOutsideBlocks{"head_dist",  "output_layer", "output_projection",
@@ -99,6 +100,11 @@ bool is_embedding(const std::vector<Component>& path) {
   return !path.empty() && (path.back().ends_with("token") || path.back().ends_with("tokens"));
 }
 
+/// A table of positions is a parameter of that name, not a layer's weight: pos_proj.weight is a matrix.
+bool is_position_table(const std::vector<Component>& path) {
+  return !path.empty() && path.back().has([](const std::string& word) { return contains(kPositionWords, word); });
+}
+
 bool is_head(const std::vector<Component>& path) {
   bool in_block = false;
   for (std::size_t i = 0; i < path.size(); ++i) {
@@ -137,6 +143,8 @@ std::pair<Family, const char*> judge(const NamedShape& parameter) {
   if (shape.rank() < 2) return {Family::adamw, shape.rank() == 0 ? "scalar" : "vector"};
   if (is_head(path)) return {Family::adamw, "output head"};
   if (is_embedding(path)) return {Family::adamw, "embedding"};
+  if (is_position_table(path)) return {Family::adamw, "positions"};
+  if (!path.empty() && path.back().text == "a_log") return {Family::adamw, "state-space decay"};  // Mamba
   if (has_side_of_one(shape)) return {Family::adamw, "side of 1"};
   if (is_input_convolution(path, shape)) return {Family::adamw, "input convolution"};
   if (shape.rank() == 2) return {Family::matrix, "hidden matrix"};

@@ -49,6 +49,10 @@ TEST(Classify, WordsCountWhole) {
 }
 
 TEST(Classify, ShapeDecidesWhereTheNameDoesNot) {
+  EXPECT_EQ(judge("encoder.pos_encoding", {50, 32}).reason, "positions");
+  EXPECT_EQ(judge("blocks.0.attn.rel_pos", {64, 64}).reason, "positions");
+  EXPECT_EQ(judge("layers.0.attn.pos_proj.weight", {64, 64}).reason, "hidden matrix");
+  EXPECT_EQ(judge("layers.0.mixer.A_log", {64, 16}).reason, "state-space decay");
   EXPECT_EQ(judge("a", {}).reason, "scalar");
   EXPECT_EQ(judge("a", {8}).reason, "vector");
   EXPECT_EQ(judge("a", {1, 8}).reason, "side of 1");
