@@ -98,7 +98,7 @@ StepReport measure(const Settings& settings) {
   std::printf("%s, %d of 12 layers: %zu matrices, %.1f M parameters, f32\n", report.model.c_str(), report.layers,
               report.matrices, static_cast<double>(report.parameters) / 1e6);
   std::printf("%s, %d threads of %d cores\n", report.machine.cpu.c_str(), settings.threads, report.machine.cores);
-  std::printf("ours: trasmuon %s, %s\npeer: %s\n", report.machine.library.c_str(), report.machine.isa.c_str(),
+  std::printf("ours: trasmuon %s, %s\npeer: %s\n", report.machine.version.c_str(), report.machine.isa.c_str(),
               peer ? report.machine.peer.c_str() : "MISSING, this build found no LibTorch: nothing to compare with");
 
   if (peer) {

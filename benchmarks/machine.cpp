@@ -41,7 +41,7 @@ Machine describe_machine(int threads, std::string peer) {
           .threads = threads,
           .isa = cpu::kernel_table().isa,
           .compiler = TRASMUON_BENCH_COMPILER,
-          .library = TRASMUON_VERSION,
+          .version = TRASMUON_VERSION,
           .peer = std::move(peer),
           .date = now()};
 }

@@ -25,7 +25,7 @@ nlohmann::ordered_json to_json(const Machine& machine) {
   nlohmann::ordered_json peer = nullptr;
   if (!machine.peer.empty()) peer = machine.peer;
   return {{"cpu", machine.cpu}, {"cores", machine.cores},       {"threads", machine.threads},
-          {"isa", machine.isa}, {"compiler", machine.compiler}, {"trasmuon", machine.library},
+          {"isa", machine.isa}, {"compiler", machine.compiler}, {"trasmuon", machine.version},
           {"peer", peer}};
 }
 

@@ -16,7 +16,7 @@ struct Machine {
   int threads = 0;  ///< that both sides use
   std::string isa;  ///< of our kernels
   std::string compiler;
-  std::string library;  ///< our version
+  std::string version;  ///< our version
   std::string peer;     ///< versions of LibTorch and of its BLAS; empty: none
   std::string date;     ///< UTC, ISO 8601
 };

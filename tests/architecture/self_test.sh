@@ -31,7 +31,7 @@ plant include/trasmuon/good.h "$spdx" '#include <vector>' '#include "trasmuon/ot
 plant include/trasmuon/good_c.h '/* SPDX-License-Identifier: Apache-2.0 */' '#include <stdint.h>'
 plant src/cpu/isa/good.inl "$spdx" '  #  include "stages/matrix.h"  // why' '#include "cpu/gemm.h"'
 plant src/checkpoint/good.cpp "$spdx" '#include <nlohmann/json.hpp>' '#include <sys/stat.h>'
-plant tools/good '#!/usr/bin/env bash' '# SPDX-License-Identifier: Apache-2.0' 'echo https://example.org/home/page docs/work/x'
+plant tools/good '#!/usr/bin/env bash' '# SPDX-License-Identifier: Apache-2.0' 'echo https://example.org/home/page docs/mnt/x'
 bash "$check" "$tree" || fail 'the clean tree was refused'
 
 expect_violation include/trasmuon/bad.h:3 include/trasmuon/bad.h "$spdx" '#include <span>' '#include "stages/matrix.h"'
