@@ -139,6 +139,8 @@ TRASMUON_API int trasmuon_optimizer_index_of(const trasmuon_optimizer* optimizer
 TRASMUON_API int trasmuon_optimizer_parameter(const trasmuon_optimizer* optimizer, size_t index, const char** name,
                                               size_t* group, trasmuon_tensor* weight);
 TRASMUON_API int trasmuon_optimizer_rebind_weight(trasmuon_optimizer* optimizer, size_t index, void* data);
+/* Takes the master of a 16-bit weight anew from it; without a master it does nothing. */
+TRASMUON_API int trasmuon_optimizer_refresh_master(trasmuon_optimizer* optimizer, size_t index);
 
 TRASMUON_API int trasmuon_optimizer_state_count(const trasmuon_optimizer* optimizer, size_t index, size_t* count);
 /* State tensor `which` of parameter `index`, in place. Each output may be NULL. */

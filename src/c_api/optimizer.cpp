@@ -105,6 +105,10 @@ int trasmuon_optimizer_rebind_weight(trasmuon_optimizer* optimizer, size_t index
   });
 }
 
+int trasmuon_optimizer_refresh_master(trasmuon_optimizer* optimizer, size_t index) {
+  return guarded(__func__, [&] { optimizer_of(optimizer).refresh_master(index); });
+}
+
 int trasmuon_optimizer_state_count(const trasmuon_optimizer* optimizer, size_t index, size_t* count) {
   return guarded(__func__, [&] { require(count, "count") = optimizer_of(optimizer).state(index).size(); });
 }

@@ -86,6 +86,7 @@ void test_null_arguments(void) {
   NULL_IN(trasmuon_optimizer_index_of, (optimizer, "a", NULL), "index");
   NULL_IN(trasmuon_optimizer_parameter, (NULL, 0, NULL, NULL, NULL), "optimizer");
   NULL_IN(trasmuon_optimizer_rebind_weight, (NULL, 0, data), "optimizer");
+  NULL_IN(trasmuon_optimizer_refresh_master, (NULL, 0), "optimizer");
   NULL_IN(trasmuon_optimizer_rebind_weight, (optimizer, 0, NULL), "data");
   NULL_IN(trasmuon_optimizer_state_count, (NULL, 0, &n), "optimizer");
   NULL_IN(trasmuon_optimizer_state_count, (optimizer, 0, NULL), "count");

@@ -150,6 +150,10 @@ static void test_master_weights(void) {
   CHECK_OK(trasmuon_optimizer_state(optimizer, 0, count - 1, &name, &master));
   CHECK_TEXT(name, "master");
   CHECK(master.dtype == TRASMUON_F32 && ((const float*)master.data)[5] == 6);
+  weight[5] = 0x4040;
+  CHECK_OK(trasmuon_optimizer_refresh_master(optimizer, 0));
+  CHECK(((const float*)master.data)[5] == 3);
+  CHECK_REFUSED(trasmuon_optimizer_refresh_master(optimizer, 1), "parameter index must be < 1, got 1");
   trasmuon_optimizer_destroy(optimizer);
   trasmuon_builder_destroy(builder);
   trasmuon_options_destroy(options);
