@@ -56,6 +56,8 @@ install: ## install the library into PREFIX (default /usr/local)
 	@cmake --preset default
 	@cmake --build --preset default -j $(JOBS) --target trasmuon
 	@cmake --install build --prefix "$(PREFIX)"
+	@# Without this the loader does not find a library that is new in a folder it knows.
+	@if [ "$$(id -u)" = 0 ]; then PATH="$$PATH:/sbin:/usr/sbin" ldconfig; fi
 
 clean: ## remove build/ and out/
 	@rm -rf build out

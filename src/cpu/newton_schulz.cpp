@@ -11,7 +11,7 @@ namespace {
 
 // Rounding gives R = X X^T eigenvalues of about -eps where X has none; each step multiplies
 // them by up to a^2, and near -1 they diverge. R is computed anew from X before they reach
-// a hundredth (docs/decisions/0002-gram-form.md): for the built-in sets after five to seven
+// a hundredth (docs/decisions/0002-gram-form.md): for the built-in sets after five or six
 // steps in f32.
 std::size_t segment_length(std::span<const NewtonSchulzTriple> triples, bool double_precision) {
   const double eps = double_precision ? 0x1p-53 : 0x1p-24;
