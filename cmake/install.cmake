@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Headers, library, find_package(trasmuon) and pkg-config. The tree can be moved afterwards.
+# Headers, library, program, find_package(trasmuon) and pkg-config. The tree can be moved afterwards.
 option(TRASMUON_INSTALL "Make the install rules" ${PROJECT_IS_TOP_LEVEL})
 if(NOT TRASMUON_INSTALL)
   return()
@@ -9,6 +9,14 @@ include(CMakePackageConfigHelpers)
 install(TARGETS trasmuon EXPORT trasmuonTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY include/trasmuon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+
+# `cmake --build BUILD --target installables` builds no more than what is installed.
+add_custom_target(installables DEPENDS trasmuon)
+if(TARGET trasmuon_program)
+  add_dependencies(installables trasmuon_program)
+  install(TARGETS trasmuon_program OPTIONAL RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(DIRECTORY recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/trasmuon FILES_MATCHING PATTERN "*.toml")
+endif()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/trasmuon)
 install(EXPORT trasmuonTargets NAMESPACE trasmuon:: DESTINATION ${package_dir})

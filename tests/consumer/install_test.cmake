@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the build, moves the result, and builds and runs two programs against it:
-# C++ through find_package, C through pkg-config. Given: BUILD_DIR SOURCE_DIR WORK_DIR
-# VERSION LIBDIR GENERATOR C_COMPILER CXX_COMPILER EXTRA_FLAGS (sanitizers).
+# C++ through find_package (with TORCH_DIR, one with LibTorch too), C through pkg-config.
+# Given: BUILD_DIR SOURCE_DIR WORK_DIR VERSION LIBDIR GENERATOR C_COMPILER CXX_COMPILER
+# EXTRA_FLAGS (sanitizers) TORCH_DIR (or empty).
 
 function(run output)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
@@ -12,8 +13,8 @@ function(run output)
   set(${output} "${text}" PARENT_SCOPE)
 endfunction()
 
-function(expect_greeting who text)
-  set(expected "${VERSION} trasmuon: alpha must be > 0, got -1\n")
+function(expect_greeting who text refusal)
+  set(expected "${VERSION} trasmuon: ${refusal}\n")
   if(NOT text STREQUAL expected)
     message(FATAL_ERROR "${who} printed '${text}', not '${expected}'")
   endif()
@@ -46,12 +47,20 @@ foreach(file IN LISTS descriptions)
 endforeach()
 
 set(project ${CMAKE_CURRENT_LIST_DIR}/project)
+set(libtorch)
+if(TORCH_DIR)
+  set(libtorch -DWITH_LIBTORCH=ON -DTorch_DIR=${TORCH_DIR})
+endif()
 run(ignored ${CMAKE_COMMAND} -S ${project} -B ${WORK_DIR}/build -G ${GENERATOR} -DCMAKE_BUILD_TYPE=Release
   -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${CXX_COMPILER} -DCMAKE_CXX_FLAGS=${EXTRA_FLAGS}
-  -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF)
+  -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF ${libtorch})
 run(ignored ${CMAKE_COMMAND} --build ${WORK_DIR}/build)
 run(text ${WORK_DIR}/build/consumer)
-expect_greeting("the C++ consumer" "${text}")
+expect_greeting("the C++ consumer" "${text}" "alpha must be > 0, got -1")
+if(TORCH_DIR)
+  run(text ${WORK_DIR}/build/libtorch_consumer)
+  expect_greeting("the LibTorch consumer" "${text}" "lr must be >= 0, got -1")
+endif()
 
 set(ENV{PKG_CONFIG_PATH} ${prefix}/${LIBDIR}/pkgconfig)
 run(ignored ${pkg_config} --exact-version=${VERSION} trasmuon)
@@ -61,4 +70,4 @@ separate_arguments(extra UNIX_COMMAND "${EXTRA_FLAGS}")
 run(ignored ${C_COMPILER} -std=c11 -Wall -Wextra -Werror -pedantic ${extra} ${project}/consumer.c -o ${WORK_DIR}/consumer_c
   ${flags} -Wl,-rpath,${prefix}/${LIBDIR})
 run(text ${WORK_DIR}/consumer_c)
-expect_greeting("the C consumer" "${text}")
+expect_greeting("the C consumer" "${text}" "alpha must be > 0, got -1")

@@ -3,8 +3,9 @@
 #
 #   check_docs.sh ROOT LIBRARY_DIR DESCRIBE    the documentation says what the code does
 #
-# README's first C++ block is examples/quickstart.cpp; every snippet of docs/api.md compiles
-# without warnings and runs; the option tables of docs/api.md are what describe() prints.
+# README's C++ blocks are examples/quickstart.cpp and examples/libtorch_quickstart.cpp; every
+# cpp and c snippet of docs/api.md compiles without warnings and runs; the option tables of
+# docs/api.md are what describe() prints.
 set -euo pipefail
 root=$1 library=$2 describe=$3
 work=$(mktemp -d)
@@ -21,8 +22,12 @@ blocks() {
 }
 
 blocks "$root/README.md" cpp
-grep -v '^// SPDX' "$root/examples/quickstart.cpp" | diff "$work/block01.cpp" - ||
-  { echo 'README.md: the first C++ block is not examples/quickstart.cpp'; exit 1; }
+number=0
+for example in quickstart libtorch_quickstart; do
+  number=$((number + 1))
+  grep -v '^// SPDX' "$root/examples/$example.cpp" | diff "$work/block0$number.cpp" - ||
+    { echo "README.md: C++ block $number is not examples/$example.cpp"; exit 1; }
+done
 rm -f "$work"/block*
 
 blocks "$root/docs/api.md" cpp c
@@ -47,4 +52,4 @@ done
 while IFS= read -r line; do
   grep -qF -- "$line" "$root/docs/api.md" || { echo "docs/api.md: the option tables lack: $line"; exit 1; }
 done < <("$describe")
-echo "README snippet, $count API snippets and the option tables agree with the code"
+echo "README's snippets, $count API snippets and the option tables agree with the code"

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+# The LibTorch adapter (include/trasmuon/libtorch.h) and what our own programs need to use
+# torch. The library itself is never compiled against it.
+set(TRASMUON_WITH_LIBTORCH AUTO CACHE STRING "Use LibTorch: AUTO (if found; as a subproject, if the parent found it), ON, OFF")
+set_property(CACHE TRASMUON_WITH_LIBTORCH PROPERTY STRINGS AUTO ON OFF)
+
+if(TRASMUON_WITH_LIBTORCH AND NOT TARGET torch)
+  if(NOT TRASMUON_WITH_LIBTORCH STREQUAL "AUTO")
+    find_package(Torch REQUIRED)
+  elseif(PROJECT_IS_TOP_LEVEL)
+    # A CUDA build of LibTorch stops here without the CUDA toolkit: -DTRASMUON_WITH_LIBTORCH=OFF.
+    find_package(Torch QUIET)
+  endif()
+endif()
+if(NOT TRASMUON_WITH_LIBTORCH OR NOT TARGET torch)
+  message(STATUS "trasmuon: without LibTorch")
+  return()
+endif()
+
+# Never ${TORCH_LIBRARIES}: it holds absolute paths.
+add_library(trasmuon_libtorch INTERFACE)
+add_library(trasmuon::libtorch ALIAS trasmuon_libtorch)
+target_link_libraries(trasmuon_libtorch INTERFACE trasmuon torch)
+
+# trasmuon_use_torch(target): links torch, with its headers precompiled once for all such
+# targets. GCC does not use a precompiled header made with other flags, so all of them,
+# executables too, are compiled with -fPIC.
+function(trasmuon_use_torch target)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIC)
+  target_link_libraries(${target} PRIVATE torch trasmuon_settings)
+  if(NOT target STREQUAL "trasmuon_torch_headers")
+    target_precompile_headers(${target} REUSE_FROM trasmuon_torch_headers)
+  endif()
+endfunction()
+
+file(CONFIGURE OUTPUT torch_headers.cpp CONTENT "" @ONLY)
+add_library(trasmuon_torch_headers OBJECT EXCLUDE_FROM_ALL ${CMAKE_CURRENT_BINARY_DIR}/torch_headers.cpp)
+target_precompile_headers(trasmuon_torch_headers PRIVATE <torch/types.h> <torch/nn/module.h>)
+trasmuon_use_torch(trasmuon_torch_headers)

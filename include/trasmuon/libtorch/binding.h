@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "trasmuon/error.h"
+#include "trasmuon/libtorch/archive.h"
+#include "trasmuon/libtorch/groups.h"
+#include "trasmuon/libtorch/tensors.h"
+#include "trasmuon/optimizer.h"
+
+namespace trasmuon::libtorch::detail {
+
+/// A parameter with the state lent to the core.
+struct BoundTensor {
+  torch::Tensor tensor;
+  StateTensors state = {};
+  std::int64_t version = -1;  // of the tensor, when we last knew what is in it
+};
+
+/// The core over the tensors of all groups, in order.
+struct Binding {
+  std::vector<BoundTensor> tensors;
+  std::unique_ptr<trasmuon::Optimizer> core;
+
+  /// Whether these still are the groups' tensors, at the same memory.
+  bool fits(const std::vector<OptimizerParamGroup>& groups) const {
+    if (core == nullptr || groups.size() != core->group_count()) return false;
+    std::size_t i = 0;
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      for (const torch::Tensor& tensor : groups[g].params()) {
+        if (i == tensors.size() || !tensor.is_same(tensors[i].tensor) || core->group_of(i) != g) return false;
+        if (tensor.data_ptr() != core->parameter(i).weight.data) return false;
+        ++i;
+      }
+    }
+    return i == tensors.size();
+  }
+};
+
+inline std::vector<Parameter> parameters_of(const OptimizerParamGroup& group, std::size_t index) {
+  const GroupOptions& options = options_of(group);
+  const std::vector<torch::Tensor>& tensors = group.params();
+  std::vector<Parameter> parameters = options.parameters;
+  if (parameters.size() > tensors.size()) {
+    throw Error("group " + std::to_string(index) + ": names " + std::to_string(parameters.size()) +
+                " parameters, but has " + std::to_string(tensors.size()) + " tensors");
+  }
+  parameters.resize(tensors.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    Parameter& parameter = parameters[i];
+    if (parameter.name.empty()) parameter.name = "group" + std::to_string(index) + "." + std::to_string(i);
+    const std::string who = "parameter '" + parameter.name + "'";
+    parameter.weight = weight_view(tensors[i], who);
+    if (tensors[i].dim() < 2 && !std::holds_alternative<AdamWOptions>(options.rule)) {
+      throw Error(who + ": " + rule_name(options.rule) + " needs at least two dimensions, got shape " +
+                  text_of(tensors[i].sizes()) +
+                  "; build the optimizer from the module, which gives such parameters to AdamW, or put them into a "
+                  "group of their own with AdamWOptions");
+    }
+  }
+  return parameters;
+}
+
+inline Binding bind(const std::vector<OptimizerParamGroup>& param_groups, OptimizerOptions settings) {
+  std::vector<Group> groups;
+  Binding binding;
+  for (std::size_t g = 0; g < param_groups.size(); ++g) {
+    groups.push_back({options_of(param_groups[g]).rule, parameters_of(param_groups[g], g)});
+    for (const torch::Tensor& tensor : param_groups[g].params()) binding.tensors.push_back({tensor});
+  }
+  settings.state = [tensors = binding.tensors.data()](std::size_t index, const StateSpec& spec) {
+    const auto dims = spec.shape.dims();
+    torch::Tensor tensor = torch::empty(at::IntArrayRef(dims.data(), dims.size()), scalar_type_of(spec.dtype));
+    return tensors[index].state.emplace(spec.name, tensor).first->second.data_ptr();
+  };
+  binding.core = std::make_unique<trasmuon::Optimizer>(std::move(groups), std::move(settings));
+  return binding;
+}
+
+/// Copies the state of the tensors that `from` has too.
+inline void carry_over(const Binding& from, Binding& to) {
+  for (std::size_t i = 0; i < to.tensors.size(); ++i) {
+    for (std::size_t j = 0; j < from.tensors.size(); ++j) {
+      if (!to.tensors[i].tensor.is_same(from.tensors[j].tensor)) continue;
+      const TensorView &before = from.core->parameter(j).weight, &now = to.core->parameter(i).weight;
+      if (before.dtype != now.dtype || !(before.shape == now.shape)) {
+        throw Error("parameter '" + to.core->parameter(i).name + "': must stay " + to_string(before.dtype) + " " +
+                    to_string(before.shape) + ", got " + to_string(now.dtype) + " " + to_string(now.shape) +
+                    "; build the optimizer after changing the model");
+      }
+      for (const auto& [name, tensor] : from.tensors[j].state) {
+        const auto target = to.tensors[i].state.find(name);
+        if (target != to.tensors[i].state.end() && target->second.sizes() == tensor.sizes())
+          target->second.copy_(tensor);
+      }
+    }
+  }
+}
+
+}  // namespace trasmuon::libtorch::detail

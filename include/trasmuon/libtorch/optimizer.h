@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/optim/optimizer.h>
+#include <torch/serialize/archive.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trasmuon/libtorch/archive.h"
+#include "trasmuon/libtorch/binding.h"
+#include "trasmuon/libtorch/compat.h"
+#include "trasmuon/libtorch/groups.h"
+#include "trasmuon/libtorch/tensors.h"
+#include "trasmuon/optimizer.h"
+
+namespace trasmuon::libtorch {
+
+/// A parameter's state in torch::optim::Optimizer::state(): momentum, v_row, ... The tensors
+/// are the core's memory: write to them in place.
+struct ParamState : torch::optim::OptimizerCloneableParamState<ParamState> {
+  explicit ParamState(detail::StateTensors state) : tensors(std::move(state)) {}
+
+  const detail::StateTensors tensors;
+};
+
+/// trasmuon::Optimizer as a torch::optim::Optimizer: any rules, by group, for parameters on
+/// the CPU. All state exists from construction on. What is refused throws Error and changes
+/// nothing.
+class Optimizer : public torch::optim::Optimizer {
+ public:
+  /// Groups without options of their own take `defaults`. settings.state must be unset.
+  explicit Optimizer(std::vector<OptimizerParamGroup> groups, Options defaults = TrasMuonOptions{},
+                     OptimizerOptions settings = {})
+      : torch::optim::Optimizer(std::move(groups), std::make_unique<GroupOptions>(std::move(defaults))),
+        settings_(std::move(settings)) {
+    if (settings_.state) throw Error("optimizer: state must be unset, torch tensors hold it");
+    update_binding();
+  }
+
+  /// Steps every parameter that has a gradient; the others and their state are left alone.
+  torch::Tensor step(LossClosure closure = nullptr) override {
+    at::NoGradGuard no_grad;
+    torch::Tensor loss;
+    if (closure) {
+      at::AutoGradMode enable_grad(true);
+      loss = closure();
+    }
+    update_binding();
+    binding_.core->set_options(rules());
+    std::vector<torch::Tensor> gradients(binding_.tensors.size());
+    std::vector<TensorView> views(binding_.tensors.size());
+    for (std::size_t i = 0; i < views.size(); ++i) {
+      gradients[i] = binding_.tensors[i].tensor.grad();
+      if (!gradients[i].defined()) continue;
+      views[i] = detail::gradient_view(gradients[i], "gradient of '" + binding_.core->parameter(i).name + "'");
+    }
+    binding_.core->step(views);
+    for (std::size_t i = 0; i < views.size(); ++i) {
+      if (views[i]) note_written(binding_.tensors[i]);
+    }
+    return loss;
+  }
+
+  /// As in the base class, but what is wrong with the group is said here, not in the next step.
+  void add_param_group(const OptimizerParamGroup& group) {
+    torch::optim::Optimizer::add_param_group(group);
+    try {
+      update_binding();
+    } catch (...) {
+      param_groups_.pop_back();
+      throw;
+    }
+  }
+
+  /// The rule and fields of a group. Changes count from the next step on.
+  Options& options(std::size_t group = 0) { return options_of(param_groups_.at(group)).rule; }
+
+  /// For diagnostics, state, warnings and sizes. The reference is valid until a group is
+  /// added or a parameter gets other memory.
+  const trasmuon::Optimizer& core() const { return *binding_.core; }
+
+  /// Options and state. Weights are saved with their module.
+  void save(torch::serialize::OutputArchive& archive) const override {
+    const_cast<Optimizer*>(this)->update_binding();  // the base class may have added a group
+    detail::write(archive, contents());
+  }
+
+  /// Needs an optimizer built over the same parameters and rules. Restores the options too.
+  void load(torch::serialize::InputArchive& archive) override {
+    at::NoGradGuard no_grad;
+    update_binding();
+    const std::vector<detail::SavedGroup> own = contents(), saved = detail::read_groups(archive);
+    detail::check_fit(own, saved);
+    std::vector<Options> saved_rules;
+    for (const detail::SavedGroup& group : saved) saved_rules.push_back(group.options);
+    binding_.core->set_options(saved_rules);
+    for (std::size_t g = 0; g < own.size(); ++g) {
+      options(g) = saved[g].options;
+      for (std::size_t i = 0; i < own[g].parameters.size(); ++i) {
+        const detail::StateTensors& values = saved[g].parameters[i].state;
+        for (const auto& [name, tensor] : own[g].parameters[i].state) tensor.copy_(values.at(name));
+      }
+    }
+  }
+
+ private:
+  std::vector<Options> rules() const {
+    std::vector<Options> list;
+    for (const OptimizerParamGroup& group : param_groups_) list.push_back(options_of(group).rule);
+    return list;
+  }
+
+  std::vector<detail::SavedGroup> contents() const {
+    std::vector<detail::SavedGroup> groups;
+    for (const Options& rule : rules()) groups.push_back({rule, {}});
+    for (std::size_t i = 0; i < binding_.tensors.size(); ++i) {
+      const Parameter& parameter = core().parameter(i);
+      groups[core().group_of(i)].parameters.push_back(
+          {parameter.name, detail::layout_text(parameter), binding_.tensors[i].state});
+    }
+    return groups;
+  }
+
+  static void note_written(detail::BoundTensor& bound) {
+    bound.tensor.unsafeGetTensorImpl()->bump_version();  // as torch's own in-place operations do
+    bound.version = bound.tensor._version();
+  }
+
+  /// The base class adds groups without telling us, and anyone may give a tensor other memory
+  /// or other values.
+  void update_binding() {
+    at::NoGradGuard no_grad;
+    if (!binding_.fits(param_groups_)) {
+      detail::Binding fresh = detail::bind(param_groups_, settings_);
+      detail::carry_over(binding_, fresh);
+      binding_ = std::move(fresh);
+      state_.clear();
+      for (const detail::BoundTensor& bound : binding_.tensors) {
+        state_[state_key(bound.tensor)] = std::make_unique<ParamState>(bound.state);
+      }
+    }
+    for (std::size_t i = 0; i < binding_.tensors.size(); ++i) follow_weight(i);
+  }
+
+  /// The next step writes a master over its weight: it must not undo what others wrote there.
+  void follow_weight(std::size_t i) {
+    detail::BoundTensor& bound = binding_.tensors[i];
+    const auto master = bound.state.find("master");
+    if (master == bound.state.end() || bound.version == bound.tensor._version()) return;
+    bound.version = bound.tensor._version();
+    const torch::Tensor rounded = master->second.to(bound.tensor.scalar_type()).view_as(bound.tensor);
+    if (!rounded.equal(bound.tensor)) binding_.core->refresh_master(i);
+  }
+
+  OptimizerOptions settings_;
+  detail::Binding binding_;
+};
+
+}  // namespace trasmuon::libtorch
