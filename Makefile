@@ -12,21 +12,22 @@ PREFIX ?= /usr/local
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do printf '  make %-10s %s\n' "$$target" "$$text"; done
 
-demo: ## watch the trust region damp bursting columns; writes a figure and numbers into out/
+demo: ## the paper's burst study in a minute or two; report with figures in out/mechanistic-desk
 	@tools/setup build demo
 	@cmake --preset default
-	@cmake --build --preset default -j $(JOBS) --target burst_demo
-	@build/examples/burst_demo
+	@cmake --build --preset default -j $(JOBS) --target trasmuon_program
+	@build/bin/trasmuon run mechanistic-desk
+	@build/bin/trasmuon report out/mechanistic-desk
 
 test: ## build everything and run the tests, but the long ones
-	@tools/setup build
-	@cmake --preset default
+	@tools/setup build lab
+	@cmake --preset default -DTorch_DIR="$$(tools/find-libtorch)"
 	@cmake --build --preset default -j $(JOBS)
 	@ctest --preset default -j $(JOBS)
 
 test-long: ## run the long tests
-	@tools/setup build
-	@cmake --preset default
+	@tools/setup build lab
+	@cmake --preset default -DTorch_DIR="$$(tools/find-libtorch)"
 	@cmake --build --preset default -j $(JOBS)
 	@ctest --preset long -j $(JOBS)
 
@@ -43,18 +44,18 @@ bench: ## time a step against the same step written with LibTorch
 	@build/bench/benchmarks/bench_step
 
 lint: ## check the format, run clang-tidy and shellcheck
-	@tools/setup build lint
-	@cmake --preset default
+	@tools/setup build lab lint
+	@cmake --preset default -DTorch_DIR="$$(tools/find-libtorch)"
 	@tools/lint build $(JOBS)
 
 format: ## format the sources in place
 	@tools/setup lint
 	@tools/format
 
-install: ## install the library into PREFIX (default /usr/local)
+install: ## install the library, and the program if CLI11 and fmt are there, into PREFIX (default /usr/local)
 	@tools/setup build
 	@cmake --preset default
-	@cmake --build --preset default -j $(JOBS) --target trasmuon
+	@cmake --build --preset default -j $(JOBS) --target installables
 	@cmake --install build --prefix "$(PREFIX)"
 	@# Without this the loader does not find a library that is new in a folder it knows.
 	@if [ "$$(id -u)" = 0 ]; then PATH="$$PATH:/sbin:/usr/sbin" ldconfig; fi

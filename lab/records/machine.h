@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "lab/config/json.h"
+
+namespace trasmuon::lab {
+
+std::string cpu_model();
+int usable_cores();     ///< that this process may run on
+std::string utc_now();  ///< ISO 8601
+
+/// {"cpu": ..., "cores": 2, "system": ..., "compiler": ..., "version": ...}
+Json describe_machine();
+
+}  // namespace trasmuon::lab

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab/records/plan.h"
+
+#include "lab/records/files.h"
+#include "lab/records/machine.h"
+
+namespace trasmuon::lab {
+
+void write_plan(const Plan& plan, const std::filesystem::path& folder, const std::string& command) {
+  Json runs = Json::array();
+  for (const PlannedRun& run : plan.runs) {
+    runs.push_back({{"part", run.part},
+                    {"method", run.spec.method},
+                    {"axes", run.axes},
+                    {"seed", run.spec.seed},
+                    {"id", run_id(run.spec)}});
+  }
+  const Json json = {{"name", plan.name},   {"title", plan.title},           {"study", plan.study},
+                     {"parts", plan.parts}, {"methods", plan.methods},       {"command", command},
+                     {"time", utc_now()},   {"machine", describe_machine()}, {"runs", std::move(runs)}};
+  write_atomically(folder / "plan.json", json.dump(1) + "\n");
+}
+
+}  // namespace trasmuon::lab

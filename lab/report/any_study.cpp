@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <set>
+
+#include "lab/report/cells.h"
+#include "lab/report/study_reports.h"
+
+namespace trasmuon::lab {
+
+namespace {
+
+std::string axes_text(const Json& axes) {
+  std::string text;
+  for (const auto& [key, value] : axes.items())
+    text += (text.empty() ? "" : ", ") + key + " = " + (value.is_string() ? value.get<std::string>() : value.dump());
+  return text;
+}
+
+}  // namespace
+
+void report_any(const RunSet& runs, Document& document) {
+  document.add(Heading{2, "Results"});
+  document.add(Paragraph{"Median and quartiles over the seeds of every number in the runs' summaries."});
+  for (const std::string& part : runs.parts) {
+    std::set<std::string> keys;
+    for (const Cell* cell : runs.of_part(part))
+      for (const RunRecord& run : cell->runs)
+        for (const auto& [key, value] : run.summary.items())
+          if (value.is_number() || value.is_null()) keys.insert(key);
+    Table table{part, {{"method", false}, {"settings", false}, {"seeds"}}, {}};
+    for (const std::string& key : keys) table.columns.push_back({key});
+    for (const Cell* cell : runs.of_part(part)) {
+      std::vector<TableCell> row = {
+          {method_label(cell->method)}, {axes_text(cell->axes)}, {std::to_string(cell->runs.size())}};
+      for (const std::string& key : keys) row.push_back(number_cell(spread_of(cell, key)));
+      table.rows.push_back(std::move(row));
+    }
+    document.add(std::move(table));
+  }
+}
+
+}  // namespace trasmuon::lab

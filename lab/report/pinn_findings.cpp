@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab/report/pinn_findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lab/report/figure.h"
+#include "lab/report/format.h"
+#include "lab/report/verdict.h"
+
+namespace trasmuon::lab {
+
+namespace {
+
+constexpr double kStepSizeTolerance = 0.25;  // the paper has a band and does not say how wide
+
+bool similar_sizes(double a, double b) { return std::abs(std::log(a / b)) <= std::log(1 + kStepSizeTolerance); }
+
+/// Whether a higher learning rate than the best one of the sweep is worse, for this method.
+bool degrades(const PinnCells& cells, const std::string& method) {
+  const Cell *best = cells.tuned(method), *highest = nullptr;
+  const std::string axis = cells.sweep_axis();
+  for (const Cell* cell : cells.sweep(method))
+    if (!cell->runs.empty() && (highest == nullptr || setting_of(*cell, axis) > setting_of(*highest, axis)))
+      highest = cell;
+  return best != highest && spread_of(highest, "final_rel_l2").median > spread_of(best, "final_rel_l2").high;
+}
+
+std::string effect_sentence(const EventEffect& effect, const std::string& baseline) {
+  const double with = effect.with_events.median, without = effect.without.median;
+  const std::string text =
+      fmt::format("TrasMuon's final error is {} than {} with events and {} without (medians of the seeds' ratios)",
+                  times_lower(with), baseline, times_lower(without));
+  if (effect.pairing.mostly_lower()) return text + ": the events are in its favour.";
+  if (effect.pairing.mostly_higher()) return text + ": the events are not in its favour.";
+  return text + ": the events make no clear difference between the two, so whatever it gains is no answer to them.";
+}
+
+void add_matched(std::vector<std::string>& findings, const PinnCells& cells) {
+  const Cell *ours = cells.at("matched-rms", "trasmuon"), *muon = cells.at("matched-rms", "muon");
+  const Comparison error = compare(ours, muon, "final_rel_l2"), peak = compare(ours, muon, "spike_peak");
+  if (!error.known()) return;
+  findings.push_back(fmt::format("With step sizes matched, TrasMuon against Muon: final error {}; highest spike {}.",
+                                 error.text(), peak.text()));
+}
+
+void add_damping(std::vector<std::string>& findings, const PinnCells& cells) {
+  const Cell *ours = cells.table("trasmuon"), *noclip = cells.table("noclip");
+  const Comparison error = compare(ours, noclip, "final_rel_l2"), peak = compare(ours, noclip, "spike_peak");
+  if (!error.known()) return;
+  const bool matters = error.pairing.mostly_lower() || peak.pairing.mostly_lower();
+  findings.push_back(
+      fmt::format("The damping's own part, TrasMuon against noclip: final error {}; highest spike {}. {}", error.text(),
+                  peak.text(), matters ? "The damping helps here." : "The damping brings no clear gain here."));
+}
+
+void add_better(std::vector<std::string>& findings, const PinnCells& cells) {
+  std::string better;
+  for (const std::string& method : cells.methods("table")) {
+    const Comparison error = compare(cells.table(method), cells.table("trasmuon"), "final_rel_l2");
+    if (method != "trasmuon" && error.pairing.mostly_lower())
+      better += (better.empty() ? "" : ", ") + method_label(method) + " (" + human(error.method.median) + ")";
+  }
+  if (!better.empty())
+    findings.push_back("A lower final error than TrasMuon (" +
+                       human(spread_of(cells.table("trasmuon"), "final_rel_l2").median) + ") have: " + better + ".");
+}
+
+}  // namespace
+
+Table pinn_claims(const PinnCells& cells) {
+  Table table{
+      "The paper's claims", {{"claim", false}, {"these runs, TrasMuon against Muon", false}, {"verdict", false}}, {}};
+  const auto add = [&](const std::string& claim, const std::string& measured, bool reproduced) {
+    table.rows.push_back({{claim}, {measured}, claim_cell(reproduced)});
+  };
+  const Cell *ours = cells.table("trasmuon"), *muon = cells.table("muon");
+  const Comparison before = compare(ours, muon, "rel_l2_before_events");
+  if (before.known())
+    add("Nearly identical before the events", "rel. L2 error before the first event: " + before.text(),
+        holds(Relation::similar, before));
+  const Comparison peak = compare(ours, muon, "spike_peak"), spikes = compare(ours, muon, "spikes");
+  const Comparison volatility = compare(ours, muon, "loss_volatility_after");
+  if (peak.known()) {
+    add("Less extreme fluctuation under events: peaks", "highest spike over its baseline: " + peak.text(),
+        peak.pairing.mostly_lower());
+    add("Less extreme fluctuation under events: spikes", "spikes in a run: " + spikes.text(),
+        spikes.pairing.mostly_lower());
+    if (volatility.known())
+      add("Less extreme fluctuation under events: volatility",
+          "standard deviation of the log loss from step to step: " + volatility.text(),
+          volatility.pairing.mostly_lower());
+  }
+  const BySeed ours_loss = loss_after_events(ours), muon_loss = loss_after_events(muon);
+  const Comparison loss{spread_of(values_of(ours_loss)), spread_of(values_of(muon_loss)), compare(ours_loss, muon_loss),
+                        spread_of(values_of(ratios(muon_loss, ours_loss)))};
+  if (loss.known())
+    add("Comparable or lower training loss under events", "median loss of uniform steps: " + loss.text(),
+        !loss.pairing.mostly_higher());
+  const Comparison error = compare(ours, muon, "final_rel_l2");
+  if (error.known()) {
+    add("Final error no worse", "final rel. L2 error: " + error.text(), !error.pairing.mostly_higher());
+    add("Final error improved", "the same: lower in 3/4 of the seeds is asked for", error.pairing.mostly_lower());
+  }
+  const Comparison size = compare(ours, muon, "step_size");
+  if (size.known())
+    add("Comparable step sizes before the events",
+        fmt::format("mean s: {} against {}; within {} is asked for", human(size.method.median),
+                    human(size.baseline.median), human_percent(kStepSizeTolerance)),
+        similar_sizes(size.method.median, size.baseline.median));
+  const Cell *best = cells.tuned("trasmuon"), *muon_best = cells.tuned("muon");
+  const Comparison tuned = compare(best, muon_best, "final_rel_l2");
+  if (tuned.known()) {
+    add("Comparable under a shared learning-rate sweep", "each at its best: final error " + tuned.text(),
+        holds(Relation::similar, tuned));
+    add("Both degrade beyond the stable region",
+        fmt::format("the highest learning rate is worse than the best: Muon {}, TrasMuon {}",
+                    degrades(cells, "muon") ? "yes" : "no", degrades(cells, "trasmuon") ? "yes" : "no"),
+        degrades(cells, "muon") && degrades(cells, "trasmuon"));
+  }
+  return table;
+}
+
+std::vector<std::string> pinn_findings(const PinnCells& cells) {
+  std::vector<std::string> findings;
+  for (const auto& [method, name] : {std::pair{"muon", "Muon's"}, {"noclip", "noclip's"}}) {
+    const EventEffect effect = event_effect(cells, method);
+    if (effect.known()) findings.push_back(effect_sentence(effect, name));
+  }
+  add_damping(findings, cells);
+  add_matched(findings, cells);
+  add_better(findings, cells);
+  return findings;
+}
+
+}  // namespace trasmuon::lab

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace trasmuon::lab {
+
+/// Linear between order statistics, as numpy and R do by default. NaN are left out; infinities are values. NaN if
+/// empty.
+double quantile(std::vector<double> values, double p);
+
+/// Median and quartiles.
+struct Spread {
+  std::size_t count = 0;  ///< values, without NaN
+  double median, low, high;
+};
+Spread spread_of(const std::vector<double>& values);
+bool overlap(const Spread& a, const Spread& b);  ///< of the interquartile ranges, ends included
+
+/// One number per seed.
+using BySeed = std::map<std::uint64_t, double>;
+
+/// A method against a baseline on the seeds they share.
+struct Pairing {
+  std::size_t lower = 0, higher = 0, equal = 0;
+  std::size_t count() const { return lower + higher + equal; }
+  double p = 1;  ///< two-sided sign test, equal pairs left out
+  bool mostly_lower() const { return count() > 0 && 4 * lower >= 3 * count(); }  ///< in 3/4 of the seeds
+  bool mostly_higher() const { return count() > 0 && 4 * higher >= 3 * count(); }
+};
+Pairing compare(const BySeed& method, const BySeed& baseline);
+
+/// baseline / method, seed by seed: above 1 where the method is lower.
+BySeed ratios(const BySeed& baseline, const BySeed& method);
+/// a - b, seed by seed.
+BySeed differences(const BySeed& a, const BySeed& b);
+std::vector<double> values_of(const BySeed& by_seed);
+
+/// P(at least as unequal | a fair coin), two-sided.
+double sign_test(std::size_t wins, std::size_t losses);
+
+}  // namespace trasmuon::lab

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab/runner/run_process.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <trasmuon/threads.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+#include "lab/records/files.h"
+#include "lab/runner/execute.h"
+
+namespace trasmuon::lab {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum Exit { kFinished = 0, kFailed = 1, kCannotWrite = 74 };
+
+void use_one_thread() {
+  set_num_threads(1);
+  // A BLAS that LibTorch brought along, if it did.
+  using Setter = void (*)(int);
+  if (const auto set = reinterpret_cast<Setter>(::dlsym(RTLD_DEFAULT, "openblas_set_num_threads"))) set(1);
+}
+
+/// Signals are the parent's business: it ends its children, and they end with it.
+void settle_signals(pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(kFailed);
+  ::signal(SIGINT, SIG_IGN);  // Ctrl-C reaches the whole group
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+void redirect_output(const fs::path& file) {
+  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  if (descriptor < 0) return;
+  ::dup2(descriptor, STDOUT_FILENO);
+  ::dup2(descriptor, STDERR_FILENO);
+  ::close(descriptor);
+}
+
+int run_here(const RunSpec& spec, const fs::path& folder, std::atomic<double>& progress) {
+  try {
+    use_one_thread();
+    execute(spec, folder, [&](double fraction) { progress.store(fraction, std::memory_order_relaxed); });
+    return kFinished;
+  } catch (const WriteError& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return kCannotWrite;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+  } catch (...) {
+    std::fprintf(stderr, "an exception of an unknown kind\n");
+  }
+  return kFailed;
+}
+
+std::string last_line(const fs::path& file) {
+  try {
+    std::string text = read_text(file);
+    text.erase(text.find_last_not_of(" \n") + 1);
+    return text.substr(text.rfind('\n') + 1);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+pid_t start_run(const RunSpec& spec, const fs::path& folder, std::atomic<double>& progress) {
+  std::error_code error;
+  fs::remove_all(folder, error);
+  if (!error) fs::create_directories(folder, error);
+  if (error) throw WriteError(folder, error.value());
+  progress = 0;
+  std::fflush(nullptr);  // or the child might write it too
+  const pid_t parent = ::getpid(), child = ::fork();
+  if (child < 0) throw Error(std::string("cannot start a process: ") + std::strerror(errno));
+  if (child > 0) return child;
+
+  settle_signals(parent);
+  const fs::path output = folder / "stderr.txt";
+  redirect_output(output);
+  const int code = run_here(spec, folder, progress);
+  std::fflush(nullptr);
+  if (code == kFinished && fs::file_size(output, error) == 0) fs::remove(output, error);
+  ::_exit(code);  // without the destructors of what belongs to the parent
+}
+
+RunEnd end_of_run(int status, const fs::path& folder) {
+  RunEnd end;
+  end.finished = WIFEXITED(status) && WEXITSTATUS(status) == kFinished && is_finished(folder);
+  if (end.finished) return end;
+  end.cannot_write = WIFEXITED(status) && WEXITSTATUS(status) == kCannotWrite;
+  end.message = last_line(folder / "stderr.txt");
+  if (WIFSIGNALED(status)) {
+    const std::string reason =
+        std::string("ended by signal ") + std::to_string(WTERMSIG(status)) + " (" + ::strsignal(WTERMSIG(status)) + ")";
+    end.message = end.message.empty() ? reason : reason + ": " + end.message;
+  }
+  if (end.message.empty()) end.message = "ended without a message, exit code " + std::to_string(WEXITSTATUS(status));
+  return end;
+}
+
+}  // namespace trasmuon::lab

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "checkpoint/temporary_directory.h"
+#include "lab/problems/helmholtz_sampling.h"
+#include "lab/records/run_set.h"
+#include "lab/studies/registry.h"
+#include "lab/support/refusal.h"
+
+namespace trasmuon::lab {
+namespace {
+
+const Json kSmall = {{"steps", 64},       {"interior_points", 64}, {"boundary_points", 16}, {"width", 16},
+                     {"first_event", 30}, {"event_period", 10},    {"eval_every", 20}};
+
+Json with(Json settings, const Json& more) {
+  settings.update(more);
+  return settings;
+}
+
+struct Result {
+  test::TemporaryDirectory folder;
+  Json summary;
+  double progress = 0;
+
+  explicit Result(const Json& settings, const Options& options = TrasMuonOptions{.lr = 0.003}) {
+    const Study& study = *pinn_study();
+    RunLog log(folder.path(), [&](double fraction) { progress = fraction; });
+    summary = study.run(
+        {.study = "pinn", .method = "some", .options = options, .settings = study.complete(settings), .seed = 2}, log);
+  }
+
+  std::string text(const std::string& table) const { return test::read_file(folder / (table + ".csv")); }
+  Columns table(const std::string& name) const { return RunRecord{.folder = folder.path()}.table(name); }
+};
+
+TEST(PinnStudy, FillsInThePapersValues) {
+  const Json settings = pinn_study()->complete({{"steps", 10}});
+  EXPECT_EQ(settings["steps"], 10);
+  EXPECT_EQ(settings["interior_points"], 1024);
+  EXPECT_EQ(settings["boundary_points"], 256);
+  EXPECT_EQ(settings["boundary_weight"], 100);
+  EXPECT_EQ(settings["width"], 128);
+  EXPECT_EQ(settings["depth"], 3);
+  EXPECT_EQ(settings["first_event"], 1000);
+  EXPECT_EQ(settings["event_period"], 20);
+  EXPECT_EQ(settings["roi_fraction"], 0.95);
+  EXPECT_EQ(settings["eval_every"], 200);
+  EXPECT_EQ(settings.size(), pinn_study()->settings().size());
+}
+
+TEST(PinnStudy, RefusesBadSettings) {
+  const auto refusal = [](const Json& given) { return test::refusal([&] { pinn_study()->complete(given); }); };
+  EXPECT_EQ(refusal({{"steps", 0}}), "pinn: steps must be >= 1, got 0");
+  EXPECT_EQ(refusal({{"roi_fraction", 1.5}}), "pinn: roi_fraction must be in [0, 1], got 1.5");
+  EXPECT_EQ(refusal({{"laplacian", "spectral"}}), "pinn: laplacian must be forward or double-backward, got 'spectral'");
+  EXPECT_EQ(refusal({{"matrix_layers", "none"}}), "pinn: matrix_layers must be hidden or all, got 'none'");
+  EXPECT_EQ(refusal({{"interior_point", 5}}), "pinn: has no setting 'interior_point'; did you mean 'interior_points'?");
+}
+
+TEST(PinnStudy, WritesItsTables) {
+  const Result result(kSmall);
+  EXPECT_GT(result.progress, 0.5);
+  const Columns metrics = result.table("metrics");
+  EXPECT_EQ(metrics.names, (std::vector<std::string>{"step", "loss", "loss_pde", "loss_boundary", "event", "patch",
+                                                     "step_size", "r_max", "c_used_min", "c_mean"}));
+  ASSERT_EQ(metrics["step"].size(), 64u);
+  for (int t = 0; t < 64; ++t) {
+    const bool event = t >= 30 && t % 10 == 0;
+    EXPECT_EQ(metrics["event"][t], event) << t;
+    if (event) EXPECT_EQ(metrics["patch"][t], patch_of_step(t));
+    else EXPECT_TRUE(std::isnan(metrics["patch"][t])) << t;
+  }
+  const Columns eval = result.table("eval");
+  EXPECT_EQ(eval["step"], (std::vector<double>{0, 20, 40, 60, 64}));
+  const Columns events = result.table("events");
+  EXPECT_EQ(events.names, (std::vector<std::string>{"step", "patch", "roi_rel_l2", "roi_rms", "outside_rel_l2",
+                                                    "peak_ratio", "recovery_steps", "valid"}));
+  EXPECT_EQ(events["step"], (std::vector<double>{30, 40, 50, 60}));
+}
+
+TEST(PinnStudy, SummarisesTheRun) {
+  const Result result(kSmall);
+  for (const char* key :
+       {"spikes", "spike_peak", "valid_event_rate", "final_rel_l2", "best_rel_l2", "rel_l2_before_events", "step_size",
+        "loss_volatility_before", "loss_volatility_after", "ms_per_step", "lr"}) {
+    EXPECT_TRUE(result.summary.contains(key) && result.summary[key].is_number()) << key;
+  }
+  const Columns eval = result.table("eval"), events = result.table("events"), metrics = result.table("metrics");
+  EXPECT_EQ(result.summary["final_rel_l2"], eval["rel_l2"].back());
+  EXPECT_LE(result.summary["best_rel_l2"], result.summary["final_rel_l2"]);
+  EXPECT_EQ(result.summary["lr"], 0.003);
+  double peak = 0, valid = 0, sizes = 0;
+  for (std::size_t i = 0; i < 4; ++i) peak = std::max(peak, events["peak_ratio"][i]), valid += events["valid"][i];
+  for (int t = 0; t < 30; ++t) sizes += metrics["step_size"][t];
+  EXPECT_EQ(result.summary["spike_peak"], peak);
+  EXPECT_EQ(result.summary["valid_event_rate"], valid / 4);
+  EXPECT_NEAR(result.summary["step_size"], sizes / 30, 1e-9);
+}
+
+TEST(PinnStudy, TheSameSpecGivesTheSameRecords) {
+  const Result once(kSmall), again(kSmall);
+  for (const char* table : {"metrics", "eval", "events"}) EXPECT_EQ(once.text(table), again.text(table)) << table;
+}
+
+TEST(PinnStudy, WithoutATraceTheNumbersStay) {
+  const Result traced(kSmall), quiet(with(kSmall, {{"trace", false}}));
+  EXPECT_FALSE(std::filesystem::exists(quiet.folder / "metrics.csv"));
+  EXPECT_EQ(quiet.text("eval"), traced.text("eval"));
+  EXPECT_EQ(quiet.text("events"), traced.text("events"));
+}
+
+TEST(PinnStudy, WithoutEventsTheSameStepsAreJudged) {
+  const Result calm(with(kSmall, {{"events", false}}));
+  const Columns events = calm.table("events");
+  EXPECT_EQ(events["step"], (std::vector<double>{30, 40, 50, 60}));
+  const Columns metrics = calm.table("metrics");
+  for (const double event : metrics["event"]) EXPECT_EQ(event, 0);
+  EXPECT_EQ(calm.summary["rel_l2_before_events"], Result(kSmall).summary["rel_l2_before_events"]);
+}
+
+TEST(PinnStudy, FitsTheLearningRateToAStepSize) {
+  for (const Options& options : {Options(TrasMuonOptions{.lr = 1e-3}), Options(MuonOptions{.lr = 0.02})}) {
+    const Result result(with(kSmall, {{"update_rms", 2e-3}, {"events", false}}), options);
+    EXPECT_NEAR(result.summary["step_size"], 2e-3, 2e-4) << rule_name(options);
+  }
+  const Result plain(kSmall, MuonOptions{.lr = 0.5}),
+      scaled(with(kSmall, {{"lr_scale", 0.25}}), MuonOptions{.lr = 0.5});
+  EXPECT_EQ(plain.summary["lr"], 0.5);
+  EXPECT_EQ(scaled.summary["lr"], 0.125);
+}
+
+TEST(PinnStudy, ADivergedRunEndsEarly) {
+  const Result result(with(kSmall, {{"matrix_layers", "all"}}), AdamWOptions{.lr = 1e38, .weight_decay = 0});
+  const Columns metrics = result.table("metrics");
+  EXPECT_LT(metrics["step"].size(), 64u);
+  EXPECT_EQ(result.summary["final_rel_l2"], std::numeric_limits<double>::infinity());
+}
+
+TEST(PinnStudy, WithoutAnEventThereIsNothingToJudge) {
+  const Result result(with(kSmall, {{"first_event", 100}}));
+  EXPECT_EQ(result.summary["spikes"], 0);
+  EXPECT_TRUE(std::isnan(result.summary["valid_event_rate"].get<double>()));
+  EXPECT_TRUE(std::isnan(result.summary["rel_l2_before_events"].get<double>()));
+}
+
+}  // namespace
+}  // namespace trasmuon::lab

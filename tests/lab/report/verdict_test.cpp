@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab/report/verdict.h"
+
+#include <gtest/gtest.h>
+
+#include "lab/report/synthetic.h"
+
+namespace trasmuon::lab {
+namespace {
+
+Spread quartiles(double median, double low, double high) { return {8, median, low, high}; }
+
+/// A method of median 10 against a baseline, lower in so many of 8 seeds.
+Comparison against(std::size_t lower, const Spread& baseline) {
+  return {quartiles(10, 9, 11), baseline, {lower, 8 - lower, 0}, {}};
+}
+
+TEST(Relation, IsApartOnlyWithoutOverlap) {
+  EXPECT_EQ(relation_of(quartiles(28, 24, 34), quartiles(48, 38, 56)), Relation::lower);
+  EXPECT_EQ(relation_of(quartiles(48, 38, 56), quartiles(28, 24, 34)), Relation::higher);
+  EXPECT_EQ(relation_of(quartiles(74, 67, 80), quartiles(80, 74, 87)), Relation::similar);
+}
+
+TEST(Verdict, InsideIsThePapersRangeWithItsEnds) {
+  const Spread paper = quartiles(28, 24, 34), baseline = quartiles(48, 38, 56);
+  for (const double median : {24.0, 30.0, 34.0})
+    EXPECT_EQ(judge(paper, baseline, quartiles(median, 1, 99), {}), Verdict::inside) << median;
+  EXPECT_EQ(judge(paper, baseline, quartiles(34.5, 1, 99), {}), Verdict::not_reproduced);
+}
+
+TEST(Verdict, DirectionAsksThreeQuartersOfTheSeeds) {
+  const Spread paper = quartiles(28, 24, 34), paper_baseline = quartiles(48, 38, 56), baseline = quartiles(20, 15, 25);
+  EXPECT_EQ(judge(paper, paper_baseline, quartiles(10, 9, 11), against(6, baseline)), Verdict::direction);
+  EXPECT_EQ(judge(paper, paper_baseline, quartiles(10, 9, 11), against(5, baseline)), Verdict::not_reproduced);
+}
+
+TEST(Verdict, SimilarAsksForOverlap) {
+  const Spread paper = quartiles(74, 67, 80), paper_baseline = quartiles(80, 74, 87);
+  EXPECT_EQ(judge(paper, paper_baseline, quartiles(10, 9, 11), against(8, quartiles(12, 10, 14))), Verdict::direction);
+  EXPECT_EQ(judge(paper, paper_baseline, quartiles(10, 9, 11), against(4, quartiles(20, 15, 25))),
+            Verdict::not_reproduced);
+}
+
+TEST(Verdict, OfNoRunsIsUnknown) {
+  EXPECT_EQ(judge(quartiles(1, 1, 1), quartiles(1, 1, 1), spread_of(std::vector<double>{}), {}), Verdict::unknown);
+  EXPECT_EQ(verdict_cell(Verdict::unknown).text, "not run");
+}
+
+TEST(Verdict, AllDivergedIsNotReproduced) {
+  const Cell cell = make_cell("table", "clip-sf", {}, {}, 4, [](auto) { return Json{{"final_loss", nullptr}}; });
+  EXPECT_EQ(judge(quartiles(2e5, 1e5, 3e5), quartiles(1e6, 9e5, 2e6), spread_of(&cell, "final_loss"),
+                  compare(&cell, &cell, "final_loss")),
+            Verdict::not_reproduced);
+}
+
+TEST(PaperNumbers, AreInOrder) {
+  for (const PaperTable& table : mechanistic_paper_tables()) {
+    EXPECT_EQ(table.rows.size(), 4u);
+    for (const PaperRow& row : table.rows) {
+      EXPECT_LT(row.spikes.low, row.spikes.median) << row.method;
+      EXPECT_LT(row.spikes.median, row.spikes.high) << row.method;
+      EXPECT_LT(row.final_loss.low, row.final_loss.median) << row.method;
+      EXPECT_LT(row.final_loss.median, row.final_loss.high) << row.method;
+    }
+  }
+}
+
+TEST(PaperNumbers, SayWhatThePaperConcludes) {
+  const auto tables = mechanistic_paper_tables();
+  const auto &kept = tables[0].rows, &mixed = tables[1].rows;
+  EXPECT_EQ(relation_of(kept[1].spikes, kept[0].spikes), Relation::similar);
+  EXPECT_EQ(relation_of(kept[3].spikes, kept[1].spikes), Relation::lower);
+  EXPECT_EQ(relation_of(kept[3].final_loss, kept[1].final_loss), Relation::lower);
+  EXPECT_EQ(relation_of(mixed[3].spikes, mixed[1].spikes), Relation::similar);
+  EXPECT_EQ(relation_of(mixed[3].final_loss, mixed[1].final_loss), Relation::similar);
+}
+
+}  // namespace
+}  // namespace trasmuon::lab

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab/runner/plans.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "lab/runner/recipe.h"
+
+namespace trasmuon::lab {
+
+namespace fs = std::filesystem;
+
+std::string tiny_recipe(const std::string& head, const std::string& part) {
+  return "study = \"tiny\"\n" + head +
+         "\n[method.muon]\nrule = \"muon\"\n[method.adamw]\nrule = \"adamw\"\nlr = 0.1\n" + "[part.table]\n" + part +
+         "\n";
+}
+
+Plan plan_of(const std::string& recipe, const std::vector<std::string>& overrides) {
+  const test::TemporaryDirectory folder;
+  test::write_file(folder / "x.toml", recipe);
+  return read_recipe(folder / "x.toml", overrides);
+}
+
+Outcome run_quietly(const Plan& plan, const fs::path& out, int jobs, std::string* console) {
+  char* text = nullptr;
+  std::size_t size = 0;
+  std::FILE* stream = ::open_memstream(&text, &size);
+  const Outcome outcome = run_plan(plan, {.out = out, .jobs = jobs, .command = "test", .console = stream});
+  std::fclose(stream);
+  if (console != nullptr) console->assign(text, size);
+  std::free(text);  // NOLINT: open_memstream's
+  return outcome;
+}
+
+std::vector<std::string> numbers_in(const fs::path& folder) {
+  std::vector<std::string> texts;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string name = entry.path().filename();
+    if (name != "metrics.csv" && name != "summary.json") continue;
+    texts.push_back(fs::relative(entry.path(), folder).string() + "\n" + test::read_file(entry.path()));
+  }
+  std::sort(texts.begin(), texts.end());
+  return texts;
+}
+
+}  // namespace trasmuon::lab
