@@ -20,7 +20,9 @@ endif()
 # Never ${TORCH_LIBRARIES}: it holds absolute paths.
 add_library(trasmuon_libtorch INTERFACE)
 add_library(trasmuon::libtorch ALIAS trasmuon_libtorch)
-target_link_libraries(trasmuon_libtorch INTERFACE trasmuon torch)
+# The standard library before torch: wheels export an older std::filesystem of their own, which
+# would be taken first, and crashes.
+target_link_libraries(trasmuon_libtorch INTERFACE trasmuon $<$<CXX_COMPILER_ID:GNU>:stdc++> torch)
 
 # trasmuon_use_torch(target): links torch, with its headers precompiled once for all such
 # targets. GCC does not use a precompiled header made with other flags, so all of them,
@@ -28,7 +30,7 @@ target_link_libraries(trasmuon_libtorch INTERFACE trasmuon torch)
 function(trasmuon_use_torch target)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${target} PRIVATE -fPIC)
-  target_link_libraries(${target} PRIVATE torch trasmuon_settings)
+  target_link_libraries(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:stdc++> torch trasmuon_settings)
   if(NOT target STREQUAL "trasmuon_torch_headers")
     target_precompile_headers(${target} REUSE_FROM trasmuon_torch_headers)
   endif()

@@ -46,8 +46,8 @@ Illustration seed_spread(const MechanisticCells& cells) {
   }
   return {
       {.name = "spread", .panels = {spikes, loss}, .columns = 2, .panel_height = 300},
-      fmt::format("Spikes and final loss of every seed at κ = {}, basis kept. Box from quartile to quartile with "
-                  "the median, whiskers to the extremes, a point for each seed; × is a factor on the learning rate.",
+      fmt::format("Spikes and final loss of every seed at κ = {}, basis kept. Box from quartile to quartile with the "
+                  "median, whiskers to the extremes, a point for each seed; × is a factor on the learning rate.",
                   plain(cells.kappa()))};
 }
 
@@ -76,9 +76,8 @@ Illustration around_a_burst(const MechanisticCells& cells) {
 Illustration closed_loop_window(const MechanisticCells& cells) {
   Illustration illustration{
       {.name = "closed_loop", .panels = {}, .panel_height = 180},
-      "The closed loop in one run of clip-sf (first seed, middle of the run); vertical lines mark "
-      "bursts. Above: largest and 95 % quantile of the columns' energy over its reference. Below: "
-      "the damping that the update used."};
+      "The closed loop in one run of clip-sf (first seed, middle of the run); vertical lines mark bursts. Above: "
+      "largest and 95 % quantile of the columns' energy over its reference. Below: the damping that the update used."};
   const Cell* cell = cells.table("clip-sf");
   const auto metrics = cell == nullptr || cell->runs.empty() ? std::nullopt : read_table(cell->runs.front(), "metrics");
   if (!metrics) return illustration;

@@ -8,6 +8,7 @@
 #include "lab/report/pinn_figures.h"
 #include "lab/report/pinn_findings.h"
 #include "lab/report/study_reports.h"
+#include "lab/report/verdict.h"
 
 namespace trasmuon::lab {
 
@@ -61,17 +62,16 @@ void report_pinn(const RunSet& runs, Document& document, Gnuplot& gnuplot) {
   Table claims = pinn_claims(cells);
   if (!claims.rows.empty()) document.add(std::move(claims));
   document.add(Bullets{pinn_findings(cells)});
-  document.add(
-      Paragraph{"The paper prints curves and box plots but no numbers for this study, so its claims are judged. Lower: "
-                "in at least 3/4 of the seeds, seed "
-                "by seed (p: two-sided sign test). No worse: not higher in 3/4 of them. Identical or comparable: the "
-                "interquartile ranges overlap."});
+  document.add(Paragraph{
+      "The paper prints curves and box plots but no numbers for this study, so its claims are judged. " +
+      std::string(kDirectionRule) +
+      " No worse: not higher in 3/4 of the seeds. Identical or comparable: the interquartile ranges overlap."});
 
   document.add(Heading{2, "Results"});
-  document.add(Paragraph{
-      "A network learns u in Δu + κ²u = f on the unit square from the residual at random points. From the first event "
-      "on, every few steps most "
-      "interior points come from one small region. Median and quartiles over the seeds; a diverged run counts as ∞."});
+  document.add(
+      Paragraph{"A network learns u in Δu + κ²u = f on the unit square from the residual at random points. From the "
+                "first event on, every few steps most interior points come from one small region. Median and quartiles "
+                "over the seeds; a diverged run counts as ∞."});
   add_part(cells, "table", "With events", document);
   illustrate(pinn_curves(cells), document, gnuplot);
   illustrate(pinn_spread(cells), document, gnuplot);
@@ -87,13 +87,11 @@ void report_pinn(const RunSet& runs, Document& document, Gnuplot& gnuplot) {
   illustrate(pinn_sweep(cells), document, gnuplot);
 
   document.add(Heading{2, "What this cannot show"});
-  document.add(
-      Bullets{{"The paper leaves learning rates, which layers the matrix rule trains, initialization, precision, the "
-               "damping's settings and the definitions of "
-               "spike, peak, recovery and valid event open; the recipe's choices are ours.",
-               "The loss at an event is taken at other points than before and after it, so a jump there is no "
-               "instability by itself.",
-               "With few seeds 3/4 of them is a weak criterion: the p-values say how weak."}});
+  document.add(Bullets{
+      {"The paper leaves learning rates, which layers the matrix rule trains, initialization, precision, the damping's "
+       "settings and the definitions of spike, peak, recovery and valid event open; the recipe's choices are ours.",
+       "The loss at an event is taken at other points than before and after it, so a jump there is no instability by "
+       "itself."}});
 }
 
 }  // namespace trasmuon::lab

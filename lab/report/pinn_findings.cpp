@@ -33,9 +33,9 @@ std::string effect_sentence(const EventEffect& effect, const std::string& baseli
   const std::string text =
       fmt::format("TrasMuon's final error is {} than {} with events and {} without (medians of the seeds' ratios)",
                   times_lower(with), baseline, times_lower(without));
-  if (effect.pairing.mostly_lower()) return text + ": the events are in its favour.";
-  if (effect.pairing.mostly_higher()) return text + ": the events are not in its favour.";
-  return text + ": the events make no clear difference between the two, so whatever it gains is no answer to them.";
+  if (effect.pairing.clearly_lower()) return text + ": the events are in its favour.";
+  if (effect.pairing.clearly_higher()) return text + ": the events are not in its favour.";
+  return text + ": the events make no clear difference between the two.";
 }
 
 void add_matched(std::vector<std::string>& findings, const PinnCells& cells) {
@@ -50,17 +50,21 @@ void add_damping(std::vector<std::string>& findings, const PinnCells& cells) {
   const Cell *ours = cells.table("trasmuon"), *noclip = cells.table("noclip");
   const Comparison error = compare(ours, noclip, "final_rel_l2"), peak = compare(ours, noclip, "spike_peak");
   if (!error.known()) return;
-  const bool matters = error.pairing.mostly_lower() || peak.pairing.mostly_lower();
+  const bool clear = error.pairing.clearly_lower() || peak.pairing.clearly_lower();
+  const bool likely = error.pairing.mostly_lower() || peak.pairing.mostly_lower();
   findings.push_back(
       fmt::format("The damping's own part, TrasMuon against noclip: final error {}; highest spike {}. {}", error.text(),
-                  peak.text(), matters ? "The damping helps here." : "The damping brings no clear gain here."));
+                  peak.text(),
+                  clear    ? "The damping helps here."
+                  : likely ? "Most seeds say that the damping helps, too few to be sure."
+                           : "The damping brings no clear gain here."));
 }
 
 void add_better(std::vector<std::string>& findings, const PinnCells& cells) {
   std::string better;
   for (const std::string& method : cells.methods("table")) {
     const Comparison error = compare(cells.table(method), cells.table("trasmuon"), "final_rel_l2");
-    if (method != "trasmuon" && error.pairing.mostly_lower())
+    if (method != "trasmuon" && error.pairing.clearly_lower())
       better += (better.empty() ? "" : ", ") + method_label(method) + " (" + human(error.method.median) + ")";
   }
   if (!better.empty())
@@ -73,52 +77,52 @@ void add_better(std::vector<std::string>& findings, const PinnCells& cells) {
 Table pinn_claims(const PinnCells& cells) {
   Table table{
       "The paper's claims", {{"claim", false}, {"these runs, TrasMuon against Muon", false}, {"verdict", false}}, {}};
-  const auto add = [&](const std::string& claim, const std::string& measured, bool reproduced) {
-    table.rows.push_back({{claim}, {measured}, claim_cell(reproduced)});
+  const auto add = [&](const std::string& claim, const std::string& measured, Verdict verdict) {
+    table.rows.push_back({{claim}, {measured}, claim_verdict(verdict)});
   };
   const Cell *ours = cells.table("trasmuon"), *muon = cells.table("muon");
   const Comparison before = compare(ours, muon, "rel_l2_before_events");
   if (before.known())
     add("Nearly identical before the events", "rel. L2 error before the first event: " + before.text(),
-        holds(Relation::similar, before));
+        judge(Relation::similar, before));
   const Comparison peak = compare(ours, muon, "spike_peak"), spikes = compare(ours, muon, "spikes");
   const Comparison volatility = compare(ours, muon, "loss_volatility_after");
   if (peak.known()) {
     add("Less extreme fluctuation under events: peaks", "highest spike over its baseline: " + peak.text(),
-        peak.pairing.mostly_lower());
+        judge(Relation::lower, peak));
     add("Less extreme fluctuation under events: spikes", "spikes in a run: " + spikes.text(),
-        spikes.pairing.mostly_lower());
+        judge(Relation::lower, spikes));
     if (volatility.known())
       add("Less extreme fluctuation under events: volatility",
           "standard deviation of the log loss from step to step: " + volatility.text(),
-          volatility.pairing.mostly_lower());
+          judge(Relation::lower, volatility));
   }
   const BySeed ours_loss = loss_after_events(ours), muon_loss = loss_after_events(muon);
   const Comparison loss{spread_of(values_of(ours_loss)), spread_of(values_of(muon_loss)), compare(ours_loss, muon_loss),
                         spread_of(values_of(ratios(muon_loss, ours_loss)))};
   if (loss.known())
     add("Comparable or lower training loss under events", "median loss of uniform steps: " + loss.text(),
-        !loss.pairing.mostly_higher());
+        yes_or_no(!loss.pairing.mostly_higher()));
   const Comparison error = compare(ours, muon, "final_rel_l2");
   if (error.known()) {
-    add("Final error no worse", "final rel. L2 error: " + error.text(), !error.pairing.mostly_higher());
-    add("Final error improved", "the same: lower in 3/4 of the seeds is asked for", error.pairing.mostly_lower());
+    add("Final error no worse", "final rel. L2 error: " + error.text(), yes_or_no(!error.pairing.mostly_higher()));
+    add("Final error improved", "the same; lower is asked for", judge(Relation::lower, error));
   }
   const Comparison size = compare(ours, muon, "step_size");
   if (size.known())
     add("Comparable step sizes before the events",
         fmt::format("mean s: {} against {}; within {} is asked for", human(size.method.median),
                     human(size.baseline.median), human_percent(kStepSizeTolerance)),
-        similar_sizes(size.method.median, size.baseline.median));
+        yes_or_no(similar_sizes(size.method.median, size.baseline.median)));
   const Cell *best = cells.tuned("trasmuon"), *muon_best = cells.tuned("muon");
   const Comparison tuned = compare(best, muon_best, "final_rel_l2");
   if (tuned.known()) {
     add("Comparable under a shared learning-rate sweep", "each at its best: final error " + tuned.text(),
-        holds(Relation::similar, tuned));
+        judge(Relation::similar, tuned));
     add("Both degrade beyond the stable region",
         fmt::format("the highest learning rate is worse than the best: Muon {}, TrasMuon {}",
                     degrades(cells, "muon") ? "yes" : "no", degrades(cells, "trasmuon") ? "yes" : "no"),
-        degrades(cells, "muon") && degrades(cells, "trasmuon"));
+        yes_or_no(degrades(cells, "muon") && degrades(cells, "trasmuon")));
   }
   return table;
 }

@@ -35,10 +35,10 @@ std::size_t most_seeds(const RunSet& runs) {
 void add_header(const RunSet& runs, Document& document) {
   const Progress progress = progress_of(runs);
   if (progress.finished < progress.planned) {
-    document.add(
-        Notice{fmt::format("Unfinished: {} of {} runs are done. Every number below is provisional. The command at the "
-                           "end of the report continues.",
-                           progress.finished, progress.planned)});
+    document.add(Notice{
+        fmt::format("Unfinished: {} of {} results are there. Every number below is provisional. The command at the "
+                    "end of the report continues.",
+                    progress.finished, progress.planned)});
   }
   if (const std::size_t seeds = most_seeds(runs); seeds > 0 && seeds < kSeedsForSignificance)
     document.add(Notice{
@@ -62,11 +62,10 @@ Document make_document(const RunSet& runs, Gnuplot& gnuplot) {
     document.blocks.insert(document.blocks.begin() + static_cast<std::ptrdiff_t>(body), Notice{gnuplot.problem()});
   document.add(Heading{2, "How to repeat this"});
   document.add(Code{runs.command});
-  document.add(Paragraph{
-      "The same command continues where runs are missing. Every number here is computed from the runs' records: "
-      "manifest.json, metrics.csv and summary.json in the folder of each run. Figures can be drawn again, or "
-      "otherwise, "
-      "from figures/*.gp and figures/*.dat."});
+  document.add(
+      Paragraph{"The same command continues where runs are missing. Every number here is computed from the runs' "
+                "records: manifest.json, metrics.csv and summary.json in the folder of each run. Figures can be drawn "
+                "again, or otherwise, from figures/*.gp and figures/*.dat."});
   return document;
 }
 

@@ -30,6 +30,8 @@ struct Pairing {
   double p = 1;  ///< two-sided sign test, equal pairs left out
   bool mostly_lower() const { return count() > 0 && 4 * lower >= 3 * count(); }  ///< in 3/4 of the seeds
   bool mostly_higher() const { return count() > 0 && 4 * higher >= 3 * count(); }
+  bool clearly_lower() const { return mostly_lower() && p < 0.05; }  ///< and not by chance
+  bool clearly_higher() const { return mostly_higher() && p < 0.05; }
 };
 Pairing compare(const BySeed& method, const BySeed& baseline);
 

@@ -8,43 +8,39 @@ Relation relation_of(const Spread& method, const Spread& baseline) {
   return method.high < baseline.low ? Relation::lower : Relation::higher;
 }
 
-bool holds(Relation relation, const Comparison& ours) {
-  switch (relation) {
-    case Relation::lower: return ours.pairing.mostly_lower();
-    case Relation::higher: return ours.pairing.mostly_higher();
-    case Relation::similar: break;
-  }
-  return overlap(ours.method, ours.baseline);
+Verdict judge(Relation relation, const Comparison& ours) {
+  if (relation == Relation::similar) return yes_or_no(overlap(ours.method, ours.baseline));
+  const bool lower = relation == Relation::lower;
+  if (lower ? ours.pairing.clearly_lower() : ours.pairing.clearly_higher()) return Verdict::reproduced;
+  return (lower ? ours.pairing.mostly_lower() : ours.pairing.mostly_higher()) ? Verdict::indicated
+                                                                              : Verdict::not_reproduced;
 }
 
 Verdict judge(const Spread& paper, const Spread& paper_baseline, const Spread& ours, const Comparison& versus) {
   if (ours.count == 0) return Verdict::unknown;
   if (paper.low <= ours.median && ours.median <= paper.high) return Verdict::inside;
-  if (versus.known() && holds(relation_of(paper, paper_baseline), versus)) return Verdict::direction;
-  return Verdict::not_reproduced;
+  return versus.known() ? judge(relation_of(paper, paper_baseline), versus) : Verdict::not_reproduced;
 }
 
-TableCell verdict_cell(Verdict verdict) {
+TableCell table_verdict(Verdict verdict) {
+  if (verdict == Verdict::inside) return {"inside the paper's IQR", "", Tone::good};
+  if (verdict == Verdict::reproduced) return {"direction reproduced", "", Tone::fair};
+  if (verdict == Verdict::indicated) return {"direction indicated", "", Tone::fair};
+  return claim_verdict(verdict);
+}
+
+TableCell claim_verdict(Verdict verdict) {
   switch (verdict) {
-    case Verdict::inside: return {"inside the paper's IQR", "", Tone::good};
-    case Verdict::direction: return {"direction reproduced", "", Tone::fair};
+    case Verdict::inside:
+    case Verdict::reproduced: return {"reproduced", "", Tone::good};
+    case Verdict::indicated: return {"indicated", "", Tone::fair};
+    case Verdict::in_part: return {"in part", "", Tone::fair};
     case Verdict::not_reproduced: return {"not reproduced", "", Tone::bad};
     case Verdict::unknown: break;
   }
   return {"not run", "", Tone::muted};
 }
 
-TableCell claim_cell(ClaimVerdict verdict) {
-  switch (verdict) {
-    case ClaimVerdict::reproduced: return {"reproduced", "", Tone::good};
-    case ClaimVerdict::in_part: return {"in part", "", Tone::fair};
-    case ClaimVerdict::not_reproduced: break;
-  }
-  return {"not reproduced", "", Tone::bad};
-}
-
-TableCell claim_cell(bool reproduced) {
-  return claim_cell(reproduced ? ClaimVerdict::reproduced : ClaimVerdict::not_reproduced);
-}
+Verdict yes_or_no(bool reproduced) { return reproduced ? Verdict::reproduced : Verdict::not_reproduced; }
 
 }  // namespace trasmuon::lab

@@ -13,24 +13,31 @@ namespace trasmuon::lab {
 enum class Relation { lower, similar, higher };
 Relation relation_of(const Spread& method, const Spread& baseline);
 
-/// Ours: in that relation if 3/4 of the seeds say so, similar if the interquartile ranges overlap.
-bool holds(Relation relation, const Comparison& ours);
+enum class Verdict {
+  inside,      ///< our median is between the paper's quartiles
+  reproduced,  ///< the relation or the claim
+  indicated,   ///< by most seeds, but it may be chance
+  in_part,
+  not_reproduced,
+  unknown,
+};
 
-enum class Verdict { inside, direction, not_reproduced, unknown };
+/// Whether our numbers show the relation. Lower, higher: in 3/4 of the seeds and p < 0.05, or else indicated. Similar:
+/// the interquartile ranges overlap.
+Verdict judge(Relation relation, const Comparison& ours);
 
-/// `versus` is our method against our baseline; not known() for a method that the paper compares with nothing.
+/// A cell of the paper's table. `versus` is our method against our baseline; not known() for a method that the paper
+/// compares with nothing.
 Verdict judge(const Spread& paper, const Spread& paper_baseline, const Spread& ours, const Comparison& versus);
 
-TableCell verdict_cell(Verdict verdict);
-enum class ClaimVerdict { reproduced, in_part, not_reproduced };
-TableCell claim_cell(ClaimVerdict verdict);
-TableCell claim_cell(bool reproduced);
+TableCell table_verdict(Verdict verdict);  ///< "direction reproduced"
+TableCell claim_verdict(Verdict verdict);  ///< "reproduced"
+Verdict yes_or_no(bool reproduced);
 
 /// The rules above, for readers.
-inline constexpr std::string_view kVerdictRules =
-    "Inside the paper's IQR: our median lies between the paper's quartiles. Direction reproduced: it does not, but the "
-    "method stands to its baseline as in the paper. Where the paper's interquartile ranges are apart, at least 3/4 of "
-    "our seeds must differ that way, seed by seed (p: two-sided sign test); where they overlap, ours must overlap too. "
-    "The baseline of clip-only and clip-sf is noclip, that of noclip is NorMuon.";
+inline constexpr std::string_view kDirectionRule =
+    "Lower means: in at least 3/4 of the seeds, seed by seed, with p < 0.05 in a two-sided sign test; where the seeds "
+    "are "
+    "too few for that, it is only indicated.";
 
 }  // namespace trasmuon::lab

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <string>
+#include <vector>
+
 #include "lab/problems/random.h"
 
 namespace trasmuon::lab {
@@ -55,7 +59,11 @@ std::vector<at::Tensor> gradients(const Mlp& mlp, const ValueAndLaplacian& out) 
 class LaplacianTest : public testing::TestWithParam<Shape> {};
 INSTANTIATE_TEST_SUITE_P(Shapes, LaplacianTest,
                          testing::Values(Shape{1, 1, 1}, Shape{5, 1, 3}, Shape{7, 2, 1}, Shape{17, 3, 33},
-                                         Shape{33, 4, 5}));
+                                         Shape{33, 4, 5}),
+                         [](const auto& suite) {
+                           return "width" + std::to_string(suite.param.width) + "depth" +
+                                  std::to_string(suite.param.depth);
+                         });
 
 TEST_P(LaplacianTest, ForwardEqualsDoubleBackward) {
   const Example example(GetParam());

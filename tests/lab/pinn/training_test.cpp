@@ -36,9 +36,10 @@ std::vector<float> weights(const trasmuon::Optimizer& optimizer, std::size_t ind
 TEST(PinnTraining, SixtyStepsLowerTheLoss) {
   PinnSettings settings = small();
   settings.events = false;
+  settings.other_lr = 0.02;
   for (const Options& options :
        {Options(TrasMuonOptions{.lr = 0.01}), Options(NorMuonOptions{.lr = 0.05}), Options(MuonOptions{.lr = 0.02}),
-        Options(DionOptions{.lr = 0.01}), Options(AdamWOptions{.lr = 0.05})}) {
+        Options(DionOptions{.lr = 0.1}), Options(AdamWOptions{.lr = 0.05})}) {
     PinnTraining training(settings, options, 1);
     double first = 0, last = 0;
     for (int t = 0; t < 60; ++t) (t < 30 ? first : last) += training.step().loss;

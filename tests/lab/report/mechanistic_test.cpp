@@ -79,6 +79,8 @@ TEST(MechanisticFindings, SmallerStepExplainsAllSomeOrNothing) {
   EXPECT_EQ(verdict_on(all, "Not a trivial"), "not reproduced");
   EXPECT_EQ(verdict_on(mechanistic_runs({.uniform = 1e5}), "Not a trivial"), "in part");
   EXPECT_EQ(verdict_on(mechanistic_runs(), "Not a trivial"), "reproduced");
+  EXPECT_EQ(verdict_on(mechanistic_runs({.seeds = 4}), "Not a trivial"), "indicated");
+  EXPECT_TRUE(has(findings_of(mechanistic_runs({.seeds = 4})), "Damping seems to be more than a smaller step"));
 }
 
 TEST(MechanisticFindings, PoorSharedLearningRateIsSaid) {

@@ -168,7 +168,7 @@ TEST(Report, OfFewSeedsSaysSo) {
   const test::TemporaryDirectory few, enough;
   EXPECT_TRUE(has(write(mechanistic_runs({.seeds = 5}), few).markdown,
                   "> **5 seeds: too few for a sign test to reach p = 0.05."));
-  EXPECT_FALSE(has(write(mechanistic_runs({.seeds = 6}), enough).markdown, "too few"));
+  EXPECT_FALSE(has(write(mechanistic_runs({.seeds = 6}), enough).markdown, "too few for a sign test"));
 }
 
 TEST(Report, ShowsPartsItDoesNotKnow) {

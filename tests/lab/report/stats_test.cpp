@@ -79,6 +79,10 @@ TEST(Compare, MostlyIsThreeQuarters) {
   EXPECT_TRUE((Pairing{3, 1, 0}.mostly_lower()));
   EXPECT_FALSE((Pairing{3, 1, 1}.mostly_lower()));
   EXPECT_TRUE((Pairing{1, 3, 0}.mostly_higher()));
+  EXPECT_TRUE((Pairing{6, 2, 0, 0.04}.clearly_lower()));
+  EXPECT_FALSE((Pairing{6, 2, 0, 0.06}.clearly_lower()));
+  EXPECT_FALSE((Pairing{5, 3, 0, 0.04}.clearly_lower()));
+  EXPECT_TRUE((Pairing{2, 6, 0, 0.04}.clearly_higher()));
   EXPECT_FALSE(Pairing{}.mostly_lower());
   EXPECT_FALSE(Pairing{}.mostly_higher());
 }
