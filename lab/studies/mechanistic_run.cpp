@@ -75,7 +75,7 @@ class Trainer {
       const auto [low, high] = std::minmax_element(c.begin(), c.end());
       seen.c_hit = uniform * bursts_.damping(step, c);
       seen.c_violated = !(uniform * *low >= trasmuon_->c_min * (1 - 1e-12) && *high <= 1);
-      seen.bound_violated = !(update.update_rms <= trasmuon_->rms_scale * lr_ * (1 + 1e-9));
+      seen.bound_violated = trasmuon_->calibrate && !(update.update_rms <= trasmuon_->rms_scale * lr_ * (1 + 1e-9));
     }
     return seen;
   }
@@ -119,9 +119,11 @@ MechanisticSummary run(const MechanisticSettings& settings, const Options& optio
   summary.spikes = find_spikes(losses);
   summary.initial_loss = losses.front();
   summary.final_loss = std::isfinite(losses.back()) ? losses.back() : std::numeric_limits<double>::infinity();
-  summary.best_loss = *std::min_element(losses.begin(), losses.end() - (std::isfinite(losses.back()) ? 0 : 1));
-  summary.mean_c = sum_c / summary.steps;
-  summary.update_rms = sum_rms / summary.steps;
+  summary.best_loss = std::numeric_limits<double>::infinity();
+  for (const double loss : losses) summary.best_loss = std::min(summary.best_loss, loss);  // leaves NaN out
+  const int steps = std::max(summary.steps, 1);
+  summary.mean_c = sum_c / steps;
+  summary.update_rms = sum_rms / steps;
   summary.misaligned_steps = stationarity.misaligned();
   summary.bound_ratio = stationarity.bound(losses.front(), problem.smoothness()) / stationarity.mean_squared_gradient();
   return summary;

@@ -58,7 +58,7 @@ struct MechanisticSummary {
   double initial_loss = 0, final_loss = 0, best_loss = 0;  ///< final_loss: infinity once a loss is not finite
   double mean_c = 1, min_c = 1, update_rms = 0, lr = 0;
   int steps = 0;             ///< made; fewer than asked for when a loss was not finite
-  int bound_violations = 0;  ///< steps with ||dW||_F > eta sqrt(mn), TrasMuon only
+  int bound_violations = 0;  ///< steps with ||dW||_F > eta sqrt(mn), calibrated TrasMuon only
   int c_violations = 0;      ///< steps with a c outside [c_min, 1], TrasMuon only
   int misaligned_steps = 0;  ///< that go uphill to first order
   double bound_ratio;        ///< of the stationarity theorem's bound to what it bounds; NaN where it says nothing

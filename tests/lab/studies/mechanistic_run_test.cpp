@@ -163,6 +163,11 @@ TEST(MechanisticRun, CountsWhatLeavesItsRange) {
   EXPECT_GT(record(small(), literal).summary.c_violations, 0);
   literal.literal = false;
   EXPECT_EQ(record(small(), literal).summary.c_violations, 0);
+
+  TrasMuonOptions uncalibrated = kDamped;  // promises no bound
+  uncalibrated.calibrate = uncalibrated.row_scale = uncalibrated.orthogonalize = false;
+  EXPECT_EQ(record(small(), uncalibrated).summary.bound_violations, 0);
+  EXPECT_TRUE(std::isnan(record(small(), uncalibrated).summary.bound_ratio));
 }
 
 TEST(MechanisticRun, MeasuresTheStationarityTheorem) {
@@ -186,6 +191,13 @@ TEST(MechanisticRun, StopsWhenTheLossIsNotFinite) {
   EXPECT_EQ(summary.best_loss, summary.initial_loss);
   EXPECT_EQ(summary.steps, 1);
   EXPECT_EQ(steps.size(), 2u);
+
+  MechanisticSettings settings = small();
+  settings.kappa = 1e200;  // not even a first step
+  const MechanisticSummary none = record(settings, kDamped).summary;
+  EXPECT_EQ(none.final_loss, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(none.best_loss, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(none.steps, 0);
 }
 
 TEST(MechanisticRun, RefusesWhatDoesNotFit) {
