@@ -7,7 +7,7 @@ SHELL := bash
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 
-.PHONY: help demo test test-long asan bench lint format install clean
+.PHONY: help demo test test-gpu test-long asan bench bench-gpu lint format install clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do printf '  make %-10s %s\n' "$$target" "$$text"; done
@@ -24,6 +24,12 @@ test: ## build everything and run the tests, but the long ones
 	@cmake --preset default -DTorch_DIR="$$(tools/find-libtorch)"
 	@cmake --build --preset default -j $(JOBS)
 	@ctest --preset default -j $(JOBS)
+
+test-gpu: ## run the tests of the CUDA backend, where there is a GPU
+	@tools/setup build
+	@cmake --preset default -DTRASMUON_CUDA=ON
+	@cmake --build --preset default -j $(JOBS) --target cuda_test
+	@build/tests/cuda/cuda_test
 
 test-long: ## run the long tests
 	@tools/setup build lab
@@ -42,6 +48,12 @@ bench: ## time a step against the same step written with LibTorch
 	@cmake --preset bench -DTorch_DIR="$$(tools/find-libtorch)"
 	@cmake --build --preset bench -j $(JOBS) --target bench_step
 	@build/bench/benchmarks/bench_step
+
+bench-gpu: ## time a step on the GPU beside torch's optimizers (needs Python with torch)
+	@tools/setup build
+	@cmake --preset default -DTRASMUON_CUDA=ON
+	@cmake --build --preset default -j $(JOBS) --target trasmuon_cuda
+	@benchmarks/gpu/bench.py build/src/libtrasmuon.so
 
 lint: ## check the format, run clang-tidy and shellcheck
 	@tools/setup build lab lint

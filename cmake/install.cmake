@@ -8,6 +8,9 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS trasmuon EXPORT trasmuonTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET trasmuon_cuda)
+  install(TARGETS trasmuon_cuda OPTIONAL LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(DIRECTORY include/trasmuon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 
 # `cmake --build BUILD --target installables` builds no more than what is installed.

@@ -78,6 +78,10 @@ TRASMUON_API int trasmuon_options_describe(const trasmuon_options* options, cons
 
 /* ---- Building an optimizer ----------------------------------------------------------- */
 
+enum { TRASMUON_CPU = 0, TRASMUON_CUDA = 1 };
+/* `text` <- "" if parameters on this device can be stepped, else the reason why not. */
+TRASMUON_API int trasmuon_why_unusable(int device, const char** text);
+
 enum { TRASMUON_LAYOUT_AUTOMATIC = 0, TRASMUON_LAYOUT_BATCH = 1, TRASMUON_LAYOUT_FLATTEN = 2 };
 
 /* Set struct_size to sizeof(trasmuon_parameter) and what is not used to zero. */
@@ -89,6 +93,7 @@ typedef struct trasmuon_parameter {
   int transposed;            /* 1: stored [in, out] */
   const int64_t* row_blocks; /* sizes along `out`; NULL: one block */
   size_t row_block_count;
+  int device; /* TRASMUON_CPU, or TRASMUON_CUDA + index: where weight, gradient and state are */
 } trasmuon_parameter;
 
 /*
@@ -121,6 +126,9 @@ TRASMUON_API void trasmuon_optimizer_destroy(trasmuon_optimizer* optimizer); /* 
 
 /* One gradient per parameter; one with data NULL leaves its parameter alone. */
 TRASMUON_API int trasmuon_optimizer_step(trasmuon_optimizer* optimizer, const trasmuon_tensor* gradients, size_t count);
+/* The same, with what is on CUDA enqueued on this cudaStream_t; NULL: the default stream. */
+TRASMUON_API int trasmuon_optimizer_step_on(trasmuon_optimizer* optimizer, const trasmuon_tensor* gradients,
+                                            size_t count, void* stream);
 
 TRASMUON_API int trasmuon_optimizer_group_count(const trasmuon_optimizer* optimizer, size_t* count);
 /* A copy, which the caller destroys. */

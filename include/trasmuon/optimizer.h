@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trasmuon/device.h"
 #include "trasmuon/diagnostics.h"
 #include "trasmuon/export.h"
 #include "trasmuon/options.h"
@@ -33,6 +34,7 @@ struct Parameter {
   Layout layout = Layout::automatic;
   bool transposed = false;                    ///< stored [in, out] instead of [out, in]
   std::vector<std::int64_t> row_blocks = {};  ///< sizes along `out`, each block a matrix of its own (heads, fused QKV)
+  Device device = Device::cpu();              ///< of the weight's memory, and so of gradient and state
 };
 
 /// row_blocks for `count` blocks of equal size; throws Error unless count divides rows.
@@ -74,8 +76,9 @@ class TRASMUON_API Optimizer {
 
   /// One step. gradients[i] belongs to parameter i and has its shape; no_gradient()
   /// leaves parameter i and its state untouched. All gradients are checked before
-  /// the first weight changes.
-  void step(std::span<const TensorView> gradients);
+  /// the first weight changes. What is on CUDA is stepped on `stream` (a cudaStream_t; null: the
+  /// default stream), without waiting for it.
+  void step(std::span<const TensorView> gradients, void* stream = nullptr);
 
   std::size_t group_count() const;
   const Options& options(std::size_t group) const;
@@ -104,6 +107,9 @@ class TRASMUON_API Optimizer {
   };
   std::span<const StateTensor> state(std::size_t index) const;
   TensorView state(std::size_t index, std::string_view name) const;  ///< throws Error if unknown
+  /// Between a state tensor, wherever it is, and packed host memory of its size. Waits for the device.
+  void read_state(std::size_t index, std::string_view name, void* host) const;
+  void write_state(std::size_t index, std::string_view name, const void* host);
 
   /// One entry per matrix of the parameter (batch-major, then row blocks); empty
   /// unless OptimizerOptions::diagnostics.

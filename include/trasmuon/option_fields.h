@@ -44,6 +44,7 @@ void visit_newton_schulz_fields(O& o, Visitor&& visit) {
   visit("ns_steps", o.ns_steps, at_least_up_to(0, 100), "T, Newton-Schulz steps; 0 only normalises");
   visit("coefficients", o.coefficients, any_range(), "keller, you, polar_express, or a list \"a, b, c; a, b, c\"");
   visit("ns_form", o.ns_form, any_range(), "automatic, standard or gram: the same iteration, other cost");
+  visit("ns_precision", o.ns_precision, any_range(), "automatic, f32, or on CUDA also tf32, f16, bf16");
 }
 
 template <OptionsOf<TrasMuonOptions> O, class Visitor>

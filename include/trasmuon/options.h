@@ -37,6 +37,7 @@ struct TrasMuonOptions {
   int ns_steps = 5;  // T
   std::string coefficients = "keller";
   NewtonSchulzForm ns_form = NewtonSchulzForm::automatic;
+  NewtonSchulzPrecision ns_precision = NewtonSchulzPrecision::automatic;
 
   double rms_scale = 1.0;  // 0.2 carries a learning rate tuned for AdamW over
 
@@ -77,6 +78,7 @@ struct NorMuonOptions {
   int ns_steps = 5;
   std::string coefficients = "keller";
   NewtonSchulzForm ns_form = NewtonSchulzForm::automatic;
+  NewtonSchulzPrecision ns_precision = NewtonSchulzPrecision::automatic;
   NorMuonScaling scaling = NorMuonScaling::paper;
   double rms_scale = 0.2;
 };
@@ -94,6 +96,7 @@ struct MuonOptions {
   int ns_steps = 5;
   std::string coefficients = "keller";
   NewtonSchulzForm ns_form = NewtonSchulzForm::automatic;
+  NewtonSchulzPrecision ns_precision = NewtonSchulzPrecision::automatic;
   double eps = 1e-7;  // added to ||.||_F before Newton-Schulz
   MuonScaling scaling = MuonScaling::original;
 };

@@ -15,6 +15,7 @@ namespace trasmuon {
 /// One Newton-Schulz step: X <- aX + (bA + cA^2)X with A = X X^T.
 struct NewtonSchulzTriple {
   double a, b, c;
+  bool operator==(const NewtonSchulzTriple&) const = default;
 };
 
 /// A named list of triples; step i uses triple min(i, size - 1).
@@ -33,6 +34,15 @@ TRASMUON_API const CoefficientSet& coefficient_set(std::string_view name);
 /// "a, b, c; a, b, c; ...", the last one repeated. Throws Error on anything else, and on a
 /// list that would turn a singular value in (0, 1] round or make it grow without bound.
 TRASMUON_API std::vector<NewtonSchulzTriple> newton_schulz_triples(std::string_view coefficients, int steps);
+
+/// The numbers in which the iteration computes. f64 weights always iterate in f64.
+enum class NewtonSchulzPrecision : std::uint8_t {
+  automatic,  ///< CPU: f32; CUDA: f16, normalised in f32 first
+  f32,
+  tf32,  ///< CUDA only, as the next two
+  f16,
+  bf16,
+};
 
 /// How the iteration is carried out. Both give the same result up to rounding.
 enum class NewtonSchulzForm : std::uint8_t {

@@ -3,6 +3,7 @@
 
 #include "trasmuon/checkpoint.h"
 #include "trasmuon/classify.h"
+#include "trasmuon/device.h"
 #include "trasmuon/diagnostics.h"
 #include "trasmuon/error.h"
 #include "trasmuon/optimizer.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 
 #include "c_api/convert.h"
@@ -11,11 +12,15 @@ using namespace trasmuon::c_api;
 namespace trasmuon::c_api {
 namespace {
 
-/// A caller built against a later header may pass more, as long as it does not use it.
+constexpr std::size_t kFirstParameterSize = offsetof(trasmuon_parameter, device);
+
+/// A caller built against a later header may pass more, as long as it does not use it; one built
+/// against the first header passes less.
 void check_struct_size(const trasmuon_parameter& parameter) {
   const std::size_t size = parameter.struct_size, known = sizeof(trasmuon_parameter);
   const auto* bytes = reinterpret_cast<const unsigned char*>(&parameter);
-  if (size < known || std::any_of(bytes + known, bytes + size, [](unsigned char byte) { return byte != 0; })) {
+  if (size < kFirstParameterSize ||
+      (size > known && std::any_of(bytes + known, bytes + size, [](unsigned char byte) { return byte != 0; }))) {
     throw Error("parameter: struct_size must be sizeof(trasmuon_parameter) = " + std::to_string(known) + ", got " +
                 std::to_string(size));
   }
@@ -32,6 +37,7 @@ Parameter to_parameter(const trasmuon_parameter& from) {
           to.weight = to_view(from.weight);
           to.layout = to_enum(from.layout, Layout::flatten, "layout");
           to.transposed = to_bool(from.transposed, "transposed");
+          if (from.struct_size > kFirstParameterSize) to.device = to_device(from.device);
         });
   return to;
 }

@@ -50,6 +50,11 @@ inline bool to_bool(int value, const char* what) {
   return value == 1;
 }
 
+inline Device to_device(int device) {
+  if (device < TRASMUON_CPU) throw Error("device must be >= 0, got " + std::to_string(device));
+  return device == TRASMUON_CPU ? Device::cpu() : Device::cuda(device - TRASMUON_CUDA);
+}
+
 inline Shape to_shape(int rank, const std::int64_t* sizes) {
   if (rank < 0 || rank > TRASMUON_MAX_RANK) {
     throw Error("rank must be in [0, " + std::to_string(TRASMUON_MAX_RANK) + "], got " + std::to_string(rank));

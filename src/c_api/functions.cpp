@@ -48,6 +48,10 @@ int trasmuon_classify(const trasmuon_named_shape* parameters, size_t count, cons
   });
 }
 
+int trasmuon_why_unusable(int device, const char** text) {
+  return guarded(__func__, [&] { require(text, "text") = lend_text(trasmuon::why_unusable(to_device(device))); });
+}
+
 int trasmuon_set_num_threads(int threads) {
   return guarded(__func__, [&] { trasmuon::set_num_threads(threads); });
 }

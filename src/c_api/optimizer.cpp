@@ -32,23 +32,30 @@ trasmuon_diagnostics to_c(const Diagnostics& d) {
           d.c_mean, d.damped_share, d.update_rms, d.eta_hat, d.isometry_error};
 }
 
+void step(trasmuon_optimizer* optimizer, const trasmuon_tensor* gradients, std::size_t count, void* stream) {
+  trasmuon_optimizer& o = require(optimizer, "optimizer");
+  require_array(gradients, count, "gradients");
+  o.gradients.clear();
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool missing = gradients[i].data == nullptr;
+    o.gradients.push_back(about([&] { return "gradient " + std::to_string(i); },
+                                [&] { return missing ? no_gradient() : to_view(gradients[i]); }));
+  }
+  o.optimizer.step(o.gradients, stream);
+}
+
 }  // namespace
 }  // namespace trasmuon::c_api
 
 void trasmuon_optimizer_destroy(trasmuon_optimizer* optimizer) { delete optimizer; }
 
 int trasmuon_optimizer_step(trasmuon_optimizer* optimizer, const trasmuon_tensor* gradients, size_t count) {
-  return guarded(__func__, [&] {
-    trasmuon_optimizer& o = require(optimizer, "optimizer");
-    require_array(gradients, count, "gradients");
-    o.gradients.clear();
-    for (std::size_t i = 0; i < count; ++i) {
-      const bool missing = gradients[i].data == nullptr;
-      o.gradients.push_back(about([&] { return "gradient " + std::to_string(i); },
-                                  [&] { return missing ? trasmuon::no_gradient() : to_view(gradients[i]); }));
-    }
-    o.optimizer.step(o.gradients);
-  });
+  return guarded(__func__, [&] { step(optimizer, gradients, count, nullptr); });
+}
+
+int trasmuon_optimizer_step_on(trasmuon_optimizer* optimizer, const trasmuon_tensor* gradients, size_t count,
+                               void* stream) {
+  return guarded(__func__, [&] { step(optimizer, gradients, count, stream); });
 }
 
 int trasmuon_optimizer_group_count(const trasmuon_optimizer* optimizer, size_t* count) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstring>
 #include <memory>
 
 #include "checkpoint/file.h"
@@ -52,9 +51,8 @@ void check_tensor(const NamedState& own, const safetensors::Tensor& file) {
                   [](std::int64_t a, std::uint64_t b) { return static_cast<std::uint64_t>(a) == b; })) {
     refuse(own.name, "shape must be " + to_string(own.shape) + ", got " + to_string(file.shape));
   }
-  if (file.end - file.begin != own.bytes.size()) {
-    refuse(own.name,
-           "must have " + std::to_string(own.bytes.size()) + " bytes, got " + std::to_string(file.end - file.begin));
+  if (file.end - file.begin != own.bytes) {
+    refuse(own.name, "must have " + std::to_string(own.bytes) + " bytes, got " + std::to_string(file.end - file.begin));
   }
 }
 
@@ -103,7 +101,7 @@ void load(Optimizer& optimizer, const std::string& path) {
   const auto data = std::make_unique_for_overwrite<std::byte[]>(bytes);
   file.read({data.get(), bytes});
   const auto data_of = [&](const NamedState& own) {
-    return std::span(data.get() + header.tensors.at(own.name).begin, own.bytes.size());
+    return std::span(data.get() + header.tensors.at(own.name).begin, own.bytes);
   };
   for (const NamedState& own : state) {
     if (checksum(data_of(own)) != manifest.checksums.at(own.name)) {
@@ -112,7 +110,7 @@ void load(Optimizer& optimizer, const std::string& path) {
   }
 
   optimizer.set_options(std::move(options));
-  for (const NamedState& own : state) std::memcpy(own.bytes.data(), data_of(own).data(), own.bytes.size());
+  for (const NamedState& own : state) optimizer.write_state(own.parameter, own.state, data_of(own).data());
 }
 
 }  // namespace

@@ -18,9 +18,9 @@ safetensors::Header header_of(const Optimizer& optimizer, const std::vector<Name
     header.tensors[tensor.name] = {.dtype = safetensors::dtype_name(tensor.dtype),
                                    .shape = {dims.begin(), dims.end()},
                                    .begin = offset,
-                                   .end = offset + tensor.bytes.size()};
-    offset += tensor.bytes.size();
-    manifest.checksums[tensor.name] = checksum(tensor.bytes);
+                                   .end = offset + tensor.bytes};
+    offset += tensor.bytes;
+    manifest.checksums[tensor.name] = checksum(contents(optimizer, tensor));
   }
   seal(manifest, header);
   return header;
@@ -34,7 +34,7 @@ void save_checkpoint(const Optimizer& optimizer, const std::string& path) {
     const std::string header = safetensors::encode(header_of(optimizer, tensors));
     AtomicFile file(path);
     file.write(std::as_bytes(std::span(header)));
-    for (const NamedState& tensor : tensors) file.write(tensor.bytes);
+    for (const NamedState& tensor : tensors) file.write(contents(optimizer, tensor));
     file.commit();
   } catch (const Error& error) {
     throw Error("save_checkpoint '" + path + "': " + error.what());

@@ -10,10 +10,7 @@ std::vector<NamedState> state_tensors(const Optimizer& optimizer) {
   for (std::size_t i = 0; i < optimizer.parameter_count(); ++i) {
     for (const auto& [spec, view] : optimizer.state(i)) {
       const std::size_t bytes = static_cast<std::size_t>(spec.shape.elements()) * size_of(spec.dtype);
-      list.push_back({optimizer.parameter(i).name + "/" + spec.name,
-                      spec.dtype,
-                      spec.shape,
-                      {static_cast<std::byte*>(view.data), bytes}});
+      list.push_back({optimizer.parameter(i).name + "/" + spec.name, spec.dtype, spec.shape, bytes, i, spec.name});
     }
   }
   std::sort(list.begin(), list.end(), [](const NamedState& a, const NamedState& b) {
@@ -21,6 +18,12 @@ std::vector<NamedState> state_tensors(const Optimizer& optimizer) {
     return a_width != b_width ? a_width > b_width : a.name < b.name;
   });
   return list;
+}
+
+std::vector<std::byte> contents(const Optimizer& optimizer, const NamedState& tensor) {
+  std::vector<std::byte> bytes(tensor.bytes);
+  optimizer.read_state(tensor.parameter, tensor.state, bytes.data());
+  return bytes;
 }
 
 }  // namespace trasmuon

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -10,16 +9,20 @@
 
 namespace trasmuon {
 
-/// A tensor of the optimizer's state as it lies in memory.
+/// A tensor of the optimizer's state.
 struct NamedState {
   std::string name;  ///< "<parameter>/<state>"
   DType dtype;
   Shape shape;
-  std::span<std::byte> bytes;
+  std::size_t bytes;
+  std::size_t parameter;  ///< with `state` what read_state() and write_state() take
+  std::string state;
 };
 
 /// All state, in the order of a file: wide elements first, which keeps every tensor
 /// aligned without gaps, then by name.
 std::vector<NamedState> state_tensors(const Optimizer& optimizer);
+
+std::vector<std::byte> contents(const Optimizer& optimizer, const NamedState& tensor);
 
 }  // namespace trasmuon

@@ -2,11 +2,15 @@
 #include "stages/backend.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
+#include <new>
+#include <string>
 #include <vector>
 
 #include "cpu/stages.h"
 #include "cpu/thread_pool.h"
+#include "trasmuon/error.h"
 #include "trasmuon/threads.h"
 
 namespace trasmuon {
@@ -22,7 +26,7 @@ constexpr int kMostAtOnce = 4;
 /// another within a step. Otherwise all threads share one matrix after the other.
 class CpuBackend final : public Backend {
  public:
-  void run(std::span<Matrix> matrices, const Step& step) override {
+  void run(std::span<Matrix> matrices, const Step& step, void*) override {
     const int threads = num_threads();
     while (lanes_.size() < static_cast<std::size_t>(threads)) lanes_.push_back(std::make_unique<CpuStages>());
     const auto large = std::count_if(matrices.begin(), matrices.end(), is_large);
@@ -43,6 +47,24 @@ class CpuBackend final : public Backend {
 
   Stages& stages() override { return *lanes_[0]; }
 
+  void check(const Options& options) const override {
+    std::visit(
+        [&]<class O>(const O& o) {
+          if constexpr (requires { o.ns_precision; }) {
+            using enum NewtonSchulzPrecision;
+            if (o.ns_precision == automatic || o.ns_precision == f32) return;
+            throw Error(std::string(rule_name(options)) + ": ns_precision must be automatic or f32 on the CPU, got '" +
+                        get_field(options, "ns_precision") + "'");
+          }
+        },
+        options);
+  }
+
+  void* allocate(std::size_t bytes) override { return ::operator new(bytes, kAlignment); }
+  void release(void* memory) override { ::operator delete(memory, kAlignment); }
+  void read(const void* from, void* host, std::size_t bytes) override { std::memcpy(host, from, bytes); }
+  void write(const void* host, void* to, std::size_t bytes) override { std::memcpy(to, host, bytes); }
+
   std::size_t workspace_bytes() const override {
     std::size_t bytes = 0;
     for (const auto& lane : lanes_) bytes += lane->workspace_bytes();
@@ -50,6 +72,7 @@ class CpuBackend final : public Backend {
   }
 
  private:
+  static constexpr std::align_val_t kAlignment{64};
   static bool is_large(const Matrix& x) { return x.m * x.n > kSmall; }
   static double cost(const Matrix& x) {
     return static_cast<double>(x.m) * static_cast<double>(x.n) * static_cast<double>(std::min(x.m, x.n));

@@ -2,20 +2,22 @@
 #include "trasmuon/optimizer.h"
 
 #include <algorithm>
-#include <cstring>
+#include <map>
 #include <set>
 #include <utility>
 
+#include "optim/backends.h"
 #include "optim/rule.h"
 #include "trasmuon/error.h"
 
 namespace trasmuon {
 namespace {
 
-struct AlignedDelete {
-  void operator()(std::byte* p) const { ::operator delete (p, std::align_val_t{64}); }
+struct Release {
+  Backend* backend;
+  void operator()(void* memory) const { backend->release(memory); }
 };
-using Memory = std::unique_ptr<std::byte, AlignedDelete>;
+using Memory = std::unique_ptr<void, Release>;
 
 /// One parameter with everything derived from it.
 struct Entry {
@@ -25,12 +27,12 @@ struct Entry {
   std::vector<Memory> owned;
   std::vector<Diagnostics> diagnostics;
   std::size_t group = 0;
-  std::size_t first_matrix = 0;  ///< in the group's list
+  std::size_t first_matrix = 0;  ///< in the group's list of its device
 };
 
 struct GroupEntry {
   Options options;
-  std::vector<Matrix> matrices;
+  std::map<Device, std::vector<Matrix>> matrices;
 };
 
 bool keeps_master(const Entry& entry) {
@@ -38,23 +40,38 @@ bool keeps_master(const Entry& entry) {
 }
 
 /// bf16 and f16 to f32, row by row; only for building masters.
-void widen(const TensorView& from, std::int64_t rows, std::int64_t cols, float* to) {
+std::vector<float> widened(const TensorView& from, std::int64_t rows, std::int64_t cols, Backend& backend) {
   const std::int64_t stride = from.row_stride != 0 ? from.row_stride : cols;
+  std::vector<std::uint16_t> bits(static_cast<std::size_t>((rows - 1) * stride + cols));
+  backend.read(from.data, bits.data(), bits.size() * sizeof(std::uint16_t));
+  std::vector<float> wide;
+  wide.reserve(static_cast<std::size_t>(rows * cols));
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < cols; ++j) {
-      const std::uint16_t bits = static_cast<const std::uint16_t*>(from.data)[i * stride + j];
-      *to++ = from.dtype == DType::bf16 ? to_float(bf16{bits}) : to_float(f16{bits});
+      const std::uint16_t x = bits[static_cast<std::size_t>(i * stride + j)];
+      wide.push_back(from.dtype == DType::bf16 ? to_float(bf16{x}) : to_float(f16{x}));
     }
   }
+  return wide;
 }
 
 }  // namespace
 
 struct Optimizer::Impl {
   OptimizerOptions settings;
+  std::map<Device, std::unique_ptr<Backend>> backends;  ///< outlive the memory taken from them
   std::vector<GroupEntry> groups;
   std::vector<Entry> entries;
-  std::unique_ptr<Backend> backend = make_cpu_backend();
+
+  Backend& backend(Device device) {
+    std::unique_ptr<Backend>& found = backends[device];
+    if (found == nullptr) found = make_backend(device);
+    return *found;
+  }
+  std::span<Matrix> matrices(const Entry& entry) {
+    std::vector<Matrix>& all = groups[entry.group].matrices[entry.parameter.device];
+    return {all.data() + entry.first_matrix, static_cast<std::size_t>(entry.layout.matrices())};
+  }
 
   void add_parameter(std::size_t group, Parameter parameter);
   void build_state(Entry& entry, std::size_t index);
@@ -79,6 +96,10 @@ void Optimizer::Impl::add_parameter(std::size_t group, Parameter parameter) {
   Entry entry;
   entry.layout = elementwise ? layout_for_adamw(parameter) : layout_for_matrix_rule(parameter);
   check_memory(parameter);
+  backend(parameter.device).check(groups[group].options);
+  if (settings.diagnostics && parameter.device.type != Device::Type::cpu) {
+    throw Error("parameter '" + parameter.name + "': diagnostics need the cpu, got " + to_string(parameter.device));
+  }
   entry.parameter = std::move(parameter);
   entry.group = group;
   build_state(entry, entries.size());
@@ -91,6 +112,7 @@ void Optimizer::Impl::build_state(Entry& entry, std::size_t index) {
   std::vector<StateSpec> specs = state_specs(groups[entry.group].options, entry.layout, weight.shape);
   const bool small = weight.dtype == DType::bf16 || weight.dtype == DType::f16;
   if (settings.master_weights && small) specs.push_back({"master", DType::f32, weight.shape});
+  Backend& device = backend(entry.parameter.device);
   for (StateSpec& spec : specs) {
     const std::size_t bytes = static_cast<std::size_t>(spec.shape.elements()) * size_of(spec.dtype);
     void* data = nullptr;
@@ -99,27 +121,30 @@ void Optimizer::Impl::build_state(Entry& entry, std::size_t index) {
       if (data == nullptr)
         throw Error("parameter '" + entry.parameter.name + "': no memory lent for state '" + spec.name + "'");
     } else {
-      entry.owned.emplace_back(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{64})));
+      entry.owned.emplace_back(device.allocate(bytes), Release{&device});
       data = entry.owned.back().get();
     }
-    std::memset(data, 0, bytes);
+    const std::vector<std::byte> initial = initial_state(groups[entry.group].options, index, spec);
+    device.write(initial.data(), data, initial.size());
     const TensorView view{data, spec.dtype, spec.shape, 0};
     entry.state.push_back({std::move(spec), view});
   }
-  initialise_state(groups[entry.group].options, index, State(entry.state));
   take_master(entry);
 }
 
 void Optimizer::Impl::take_master(Entry& entry) {
   if (!keeps_master(entry)) return;
   const ParameterLayout& layout = entry.layout;
-  widen(entry.parameter.weight, layout.batch * layout.stored_rows(), layout.stored_cols(),
-        static_cast<float*>(State(entry.state)["master"].data));
+  Backend& device = backend(entry.parameter.device);
+  const std::vector<float> wide =
+      widened(entry.parameter.weight, layout.batch * layout.stored_rows(), layout.stored_cols(), device);
+  device.write(wide.data(), State(entry.state)["master"].data, wide.size() * sizeof(float));
 }
 
 void Optimizer::Impl::build_matrices(Entry& entry) {
   GroupEntry& group = groups[entry.group];
-  entry.first_matrix = group.matrices.size();
+  std::vector<Matrix>& matrices = group.matrices[entry.parameter.device];
+  entry.first_matrix = matrices.size();
   for (std::int64_t item = 0; item < entry.layout.batch; ++item) {
     for (std::size_t block = 0; block < entry.layout.blocks.size(); ++block) {
       Matrix x;
@@ -128,7 +153,7 @@ void Optimizer::Impl::build_matrices(Entry& entry) {
       x.transposed = entry.layout.transposed;
       x.compute = entry.layout.compute;
       bind_state(group.options, entry.layout, State(entry.state), item, block, x);
-      group.matrices.push_back(x);
+      matrices.push_back(x);
     }
   }
   bind_weight(entry);
@@ -137,7 +162,7 @@ void Optimizer::Impl::build_matrices(Entry& entry) {
 
 void Optimizer::Impl::bind_weight(Entry& entry) {
   const bool master = keeps_master(entry);
-  Matrix* x = groups[entry.group].matrices.data() + entry.first_matrix;
+  Matrix* x = matrices(entry).data();
   for (std::int64_t item = 0; item < entry.layout.batch; ++item) {
     for (std::size_t block = 0; block < entry.layout.blocks.size(); ++block, ++x) {
       x->weight = slice(entry.layout, entry.parameter.weight, item, block);
@@ -172,6 +197,7 @@ void Optimizer::Impl::check_options(std::size_t group, const Options& options) c
   if (current.index() != options.index()) {
     throw Error(who + "rule must stay " + rule_name(current) + ", got " + rule_name(options));
   }
+  for (const auto& [device, list] : groups[group].matrices) backends.at(device)->check(options);
   if (const auto* dion = std::get_if<DionOptions>(&current)) {
     if (std::get<DionOptions>(options).rank_fraction != dion->rank_fraction) {
       throw Error(who + "dion's rank_fraction cannot change after construction: it shapes the state");
@@ -219,7 +245,7 @@ Optimizer::Optimizer(Optimizer&&) noexcept = default;
 Optimizer& Optimizer::operator=(Optimizer&&) noexcept = default;
 Optimizer::~Optimizer() = default;
 
-void Optimizer::step(std::span<const TensorView> gradients) {
+void Optimizer::step(std::span<const TensorView> gradients, void* stream) {
   if (gradients.size() != impl_->entries.size()) {
     throw Error("step: needs one gradient per parameter, " + std::to_string(impl_->entries.size()) + ", got " +
                 std::to_string(gradients.size()));
@@ -229,7 +255,7 @@ void Optimizer::step(std::span<const TensorView> gradients) {
   }
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     Entry& entry = impl_->entries[i];
-    Matrix* x = impl_->groups[entry.group].matrices.data() + entry.first_matrix;
+    Matrix* x = impl_->matrices(entry).data();
     std::size_t index = 0;
     for (std::int64_t item = 0; item < entry.layout.batch; ++item) {
       for (std::size_t block = 0; block < entry.layout.blocks.size(); ++block, ++x, ++index) {
@@ -241,7 +267,9 @@ void Optimizer::step(std::span<const TensorView> gradients) {
     }
   }
   for (GroupEntry& group : impl_->groups) {
-    impl_->backend->run(group.matrices, step_of(group.options));
+    for (auto& [device, matrices] : group.matrices) {
+      impl_->backend(device).run(matrices, step_of(group.options), stream);
+    }
   }
 }
 
@@ -317,6 +345,22 @@ TensorView Optimizer::state(std::size_t index, std::string_view name) const {
   return state[name];
 }
 
+namespace {
+
+std::size_t bytes_of(const TensorView& x) { return static_cast<std::size_t>(x.shape.elements()) * size_of(x.dtype); }
+
+}  // namespace
+
+void Optimizer::read_state(std::size_t index, std::string_view name, void* host) const {
+  const TensorView tensor = state(index, name);
+  impl_->backend(impl_->at(index).parameter.device).read(tensor.data, host, bytes_of(tensor));
+}
+
+void Optimizer::write_state(std::size_t index, std::string_view name, const void* host) {
+  const TensorView tensor = state(index, name);
+  impl_->backend(impl_->at(index).parameter.device).write(host, tensor.data, bytes_of(tensor));
+}
+
 std::span<const Diagnostics> Optimizer::diagnostics(std::size_t index) const { return impl_->at(index).diagnostics; }
 
 std::vector<std::string> Optimizer::warnings() const {
@@ -330,13 +374,16 @@ std::vector<std::string> Optimizer::warnings() const {
 std::size_t Optimizer::state_bytes() const {
   std::size_t bytes = 0;
   for (const Entry& entry : impl_->entries) {
-    for (const StateTensor& t : entry.state)
-      bytes += static_cast<std::size_t>(t.spec.shape.elements()) * size_of(t.spec.dtype);
+    for (const StateTensor& t : entry.state) bytes += bytes_of(t.view);
   }
   return bytes;
 }
 
-std::size_t Optimizer::workspace_bytes() const { return impl_->backend->workspace_bytes(); }
+std::size_t Optimizer::workspace_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [device, backend] : impl_->backends) bytes += backend->workspace_bytes();
+  return bytes;
+}
 
 std::vector<std::int64_t> equal_blocks(std::int64_t rows, std::int64_t count) {
   if (count <= 0 || rows <= 0 || rows % count != 0) {

@@ -22,8 +22,8 @@ void orthogonalize(const TensorView& in, const TensorView& out, const NewtonSchu
   }
   const ParameterLayout from = layout_for_matrix_rule({.name = "in", .weight = in});
   const ParameterLayout to = layout_for_matrix_rule({.name = "out", .weight = out});
-  const OrthogonalizeStage stage{newton_schulz_triples(options.coefficients, options.steps), options.form, 0,
-                                 options.eps};
+  const OrthogonalizeStage stage{newton_schulz_triples(options.coefficients, options.steps), options.form,
+                                 NewtonSchulzPrecision::automatic, 0, options.eps};
   const auto backend = make_cpu_backend();
   for (std::int64_t entry = 0; entry < from.batch; ++entry) {
     backend->stages().orthogonalize(slice(from, in, entry, 0), slice(to, out, entry, 0), stage);

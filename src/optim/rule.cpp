@@ -76,14 +76,16 @@ std::vector<StateSpec> state_specs(const Options& options, const ParameterLayout
   return specs;
 }
 
-void initialise_state(const Options& options, std::size_t index, const State& state) {
-  if (const auto* dion = std::get_if<DionOptions>(&options)) initialise_dion_basis(*dion, index, state["basis"]);
-  for (const char* name : {"c_ema", "c_last"}) {
-    if (!state.has(name)) continue;
-    const TensorView& c = state[name];
-    if (c.dtype == DType::f64) std::fill_n(static_cast<double*>(c.data), c.shape.elements(), 1.0);
-    else std::fill_n(static_cast<float*>(c.data), c.shape.elements(), 1.0f);
+std::vector<std::byte> initial_state(const Options& options, std::size_t index, const StateSpec& spec) {
+  const auto count = static_cast<std::size_t>(spec.shape.elements());
+  std::vector<std::byte> bytes(count * size_of(spec.dtype));
+  if (spec.name == "basis") {
+    initialise_dion_basis(std::get<DionOptions>(options), index, {bytes.data(), spec.dtype, spec.shape, 0});
+  } else if (spec.name == "c_ema" || spec.name == "c_last") {
+    if (spec.dtype == DType::f64) std::fill_n(reinterpret_cast<double*>(bytes.data()), count, 1.0);
+    else std::fill_n(reinterpret_cast<float*>(bytes.data()), count, 1.0f);
   }
+  return bytes;
 }
 
 void bind_state(const Options& options, const ParameterLayout& layout, const State& state, std::int64_t entry,

@@ -22,10 +22,9 @@ class State {
   std::vector<Optimizer::StateTensor>& tensors_;
 };
 
-/// State tensors of a parameter under this rule, all zero at first except where
-/// initialise_state() says otherwise.
+/// State tensors of a parameter under this rule, and what is in them at first.
 std::vector<StateSpec> state_specs(const Options& options, const ParameterLayout& layout, const Shape& shape);
-void initialise_state(const Options& options, std::size_t index, const State& state);
+std::vector<std::byte> initial_state(const Options& options, std::size_t index, const StateSpec& spec);
 
 /// Points one matrix of the parameter at its part of the state.
 void bind_state(const Options& options, const ParameterLayout& layout, const State& state, std::int64_t entry,

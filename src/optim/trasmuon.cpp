@@ -12,7 +12,8 @@ MuonPipeline pipeline_of(const TrasMuonOptions& o) {
   if (o.orthogonalize) {
     // M~ = M / (RMS + eps), X = M~ / (||M~||_F + eps) is M / (||M||_F + eps RMS + eps^2).
     // eps^2 alone breaks scale invariance; guarded, it is capped where it would be felt.
-    p.orthogonalize = {newton_schulz_triples(o.coefficients, o.ns_steps), o.ns_form, o.eps, o.eps * o.eps};
+    p.orthogonalize = {newton_schulz_triples(o.coefficients, o.ns_steps), o.ns_form, o.ns_precision, o.eps,
+                       o.eps * o.eps};
     if (!o.literal) p.orthogonalize->eps_cap = 1e-8;
   }
   if (o.row_scale) p.row_scale = {.beta = o.beta2, .eps_inside = o.eps};

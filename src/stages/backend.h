@@ -45,11 +45,23 @@ class Backend {
  public:
   virtual ~Backend() = default;
   using Step = std::function<void(Stages& stages, std::span<Matrix> batch)>;
-  virtual void run(std::span<Matrix> matrices, const Step& step) = 0;
+  /// On the device's stream, where it has such; returns without waiting for it.
+  virtual void run(std::span<Matrix> matrices, const Step& step, void* stream) = 0;
   virtual Stages& stages() = 0;  ///< for work outside a step
   virtual std::size_t workspace_bytes() const = 0;
+  /// Throws Error if this device cannot do what the options ask for.
+  virtual void check(const Options& options) const = 0;
+
+  // The device's memory. Copies wait until they are done.
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void release(void* memory) = 0;
+  virtual void read(const void* from, void* host, std::size_t bytes) = 0;
+  virtual void write(const void* host, void* to, std::size_t bytes) = 0;
 };
 
 std::unique_ptr<Backend> make_cpu_backend();
+
+/// libtrasmuon_cuda.so exports one of these as trasmuon_cuda_backend; the caller owns the result.
+using CudaBackendFactory = Backend* (*)(int device);
 
 }  // namespace trasmuon

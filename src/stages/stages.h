@@ -21,6 +21,7 @@ struct MomentumStage {
 struct OrthogonalizeStage {
   std::vector<NewtonSchulzTriple> triples;  ///< one per step
   NewtonSchulzForm form = NewtonSchulzForm::automatic;
+  NewtonSchulzPrecision precision = NewtonSchulzPrecision::automatic;
   double eps_relative = 0;
   double eps_absolute = 0;
   double eps_cap = std::numeric_limits<double>::infinity();

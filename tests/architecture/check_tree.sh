@@ -17,6 +17,7 @@ declare -A may_include=(
   [src/base]='trasmuon/'
   [src/stages]='(trasmuon|stages)/'
   [src/cpu]='(trasmuon|stages|cpu)/'
+  [src/cuda]='((trasmuon|stages|cuda)/|cu(da|blas)[A-Za-z_0-9]*\.h)'
   [src/optim]='(trasmuon|stages|optim)/'
   [src/checkpoint]='(trasmuon|checkpoint|nlohmann)/'
   [src/c_api]='(trasmuon|c_api)/'
@@ -62,7 +63,7 @@ check_includes() {
     while IFS=: read -r line included; do
       check_include "$file" "$line" "$included" "$layer"
     done < <(sed -nE '/^[[:space:]]*#[[:space:]]*include/{=;s/^[^<"]*([<"][^>"]*[>"]).*/\1/p}' "$file" | paste -d: - -)
-  done < <("$list_files" . 'include/*.h' 'src/*.h' 'src/*.c' 'src/*.cpp' 'src/*.inl' 'lab/*.h' 'lab/*.cpp')
+  done < <("$list_files" . 'include/*.h' 'src/*.h' 'src/*.c' 'src/*.cpp' 'src/*.inl' 'src/*.cu' 'src/*.cuh' 'lab/*.h' 'lab/*.cpp')
 }
 
 check_licences() {

@@ -37,14 +37,16 @@ std::vector<T> numbers_as(const json& value) {
   return {wide.begin(), wide.end()};
 }
 
-std::vector<double> read(const TensorView& tensor) {
-  std::vector<double> out(static_cast<std::size_t>(tensor.shape.elements()));
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = tensor.dtype == DType::f64   ? static_cast<const double*>(tensor.data)[i]
-             : tensor.dtype == DType::f32 ? static_cast<double>(static_cast<const float*>(tensor.data)[i])
-                                          : static_cast<double>(static_cast<const std::int64_t*>(tensor.data)[i]);
-  }
-  return out;
+std::vector<double> read_state(const Optimizer& optimizer, const char* name) {
+  const TensorView tensor = optimizer.state(0, name);
+  const auto count = static_cast<std::size_t>(tensor.shape.elements());
+  const auto read_as = [&]<class T>(T) {
+    std::vector<T> values(count);
+    optimizer.read_state(0, name, values.data());
+    return std::vector<double>(values.begin(), values.end());
+  };
+  if (tensor.dtype == DType::f64) return read_as(double{});
+  return tensor.dtype == DType::f32 ? read_as(float{}) : read_as(std::int64_t{});
 }
 
 double relative(const std::vector<double>& ours, const std::vector<double>& theirs) {
@@ -74,6 +76,7 @@ TrasMuonOptions options_of(const json& hyper) {
   o.warmup = hyper["T_w"];
   o.rho = hyper["rho"];
   o.nesterov = hyper["nesterov"];
+  o.ns_precision = NewtonSchulzPrecision::f32;
   o.literal = hyper["mode"] == "paper";
   o.min_damped_dim = 1;
   if (!hyper["eps_E"].is_null()) o.eps_energy = hyper["eps_E"];
@@ -84,18 +87,21 @@ TrasMuonOptions options_of(const json& hyper) {
 }
 
 template <class T>
-Deviation replay_trajectory(const json& file) {
+Deviation replay_trajectory(const json& file, Memory& memory) {
   const std::int64_t rows = file["shape"][0], cols = file["shape"][1];
-  std::vector<T> w = numbers_as<T>(file["W0"]);
-  Optimizer optimizer({{options_of(file["hyper"]), {{"W", view(w.data(), {rows, cols})}}}}, {.diagnostics = true});
+  const std::size_t elements = static_cast<std::size_t>(rows * cols);
+  T* const w = memory.copy(numbers_as<T>(file["W0"]));
+  const bool on_cpu = memory.device() == Device::cpu();
+  Optimizer optimizer(
+      {{options_of(file["hyper"]), {{.name = "W", .weight = view(w, {rows, cols}), .device = memory.device()}}}},
+      {.diagnostics = on_cpu});
 
   Deviation worst;
   std::size_t state = 0;
   for (std::size_t i = 0; i < file["G"].size(); ++i) {
-    std::vector<T> g = numbers_as<T>(file["G"][i]);
     optimizer.set(0, "lr", file["lr"][i]);
     optimizer.set(0, "gamma", file["gamma"][i]);
-    const TensorView gradient = view(g.data(), {rows, cols});
+    const TensorView gradient = view(memory.copy(numbers_as<T>(file["G"][i])), {rows, cols});
     optimizer.step({&gradient, 1});
 
     if (state == file["states"].size() || file["states"][state]["i"] != i + 1) continue;
@@ -107,8 +113,10 @@ Deviation replay_trajectory(const json& file) {
     const std::pair<const char*, const char*> tensors[] = {{"M", "momentum"},    {"v_row", "v_row"}, {"E_ref", "e_ref"},
                                                            {"S", "gamma_sum"},   {"C", "c_sum"},     {"c_ema", "c_ema"},
                                                            {"c_last", "c_last"}, {"t", "step"}};
-    for (const auto& [theirs, ours] : tensors) compare(theirs, read(optimizer.state(0, ours)));
-    compare("W", {w.begin(), w.end()});
+    for (const auto& [theirs, ours] : tensors) compare(theirs, read_state(optimizer, ours));
+    const std::vector<T> now = memory.fetch<T>(w, elements);
+    compare("W", {now.begin(), now.end()});
+    if (!on_cpu) continue;
     const Diagnostics& diagnostics = optimizer.diagnostics(0)[0];
     if (expected.value("skipped", false) == diagnostics.updated) throw std::runtime_error("golden: skipping differs");
     if (!diagnostics.updated) continue;
@@ -137,6 +145,7 @@ Options baseline_options(const std::string& name, const json& hyper, double lr) 
   }
   std::visit(
       [&](auto& o) {
+        if constexpr (requires { o.ns_precision; }) o.ns_precision = NewtonSchulzPrecision::f32;
         o.lr = lr;
         o.weight_decay = hyper.value("weight_decay", 0.0);
       },
@@ -145,28 +154,28 @@ Options baseline_options(const std::string& name, const json& hyper, double lr) 
 }
 
 template <class T>
-Deviation replay_baseline(const json& item) {
+Deviation replay_baseline(const json& item, Memory& memory) {
   const std::int64_t rows = item["W0"].size(), cols = item["W0"][0].size();
-  std::vector<T> w = numbers_as<T>(item["W0"]);
-  Optimizer optimizer(
-      {{baseline_options(item["opt"], item["hyper"], item["lr"]), {{"W", view(w.data(), {rows, cols})}}}});
+  T* const w = memory.copy(numbers_as<T>(item["W0"]));
+  Optimizer optimizer({{baseline_options(item["opt"], item["hyper"], item["lr"]),
+                        {{.name = "W", .weight = view(w, {rows, cols}), .device = memory.device()}}}});
   if (item.contains("Q0")) {
     const std::vector<T> q = numbers_as<T>(item["Q0"]);
     const TensorView basis = optimizer.state(0, "basis");
     if (static_cast<std::size_t>(basis.shape.elements()) != q.size())
       throw std::runtime_error("golden: Dion's rank differs");
-    std::copy(q.begin(), q.end(), static_cast<T*>(basis.data));
+    optimizer.write_state(0, "basis", q.data());
   }
   Deviation worst;
   std::size_t state = 0;
   for (std::size_t i = 0; i < item["G"].size(); ++i) {
-    std::vector<T> g = numbers_as<T>(item["G"][i]);
-    const TensorView gradient = view(g.data(), {rows, cols});
+    const TensorView gradient = view(memory.copy(numbers_as<T>(item["G"][i])), {rows, cols});
     optimizer.step({&gradient, 1});
     if (i != 0 && i != 5 && i != 11) continue;
     const std::string place =
         item["opt"].get<std::string>() + " " + item["hyper"].dump() + " step " + std::to_string(i + 1);
-    worst.include(relative({w.begin(), w.end()}, numbers(item["W_steps_1_6_12"][state++])), place);
+    const std::vector<T> now = memory.fetch<T>(w, static_cast<std::size_t>(rows * cols));
+    worst.include(relative({now.begin(), now.end()}, numbers(item["W_steps_1_6_12"][state++])), place);
   }
   return worst;
 }
@@ -186,12 +195,13 @@ Deviation replay_newton_schulz(const json& item, std::size_t index) {
 }
 
 template <class T>
-Deviation replay(const json& file) {
-  if (file.contains("states")) return replay_trajectory<T>(file);
+Deviation replay(const json& file, Memory& memory) {
+  if (file.contains("states")) return replay_trajectory<T>(file, memory);
   Deviation worst;
   for (std::size_t i = 0; i < file.at("cases").size(); ++i) {
     const json& item = file["cases"][i];
-    worst.include(item.contains("opt") ? replay_baseline<T>(item) : replay_newton_schulz<T>(item, i));
+    if (item.contains("opt") && item["opt"] == "Dion" && memory.device() != Device::cpu()) continue;
+    worst.include(item.contains("opt") ? replay_baseline<T>(item, memory) : replay_newton_schulz<T>(item, i));
   }
   return worst;
 }
@@ -210,11 +220,16 @@ void Deviation::include(const Deviation& other) {
   compared = total;
 }
 
-Deviation replay_golden(const std::string& path, DType dtype) {
+Deviation replay_golden(const std::string& path, DType dtype, Memory& memory) {
   std::ifstream stream(path);
   if (!stream) throw std::runtime_error("cannot read " + path);
   const json file = json::parse(stream);
-  return dtype == DType::f64 ? replay<double>(file) : replay<float>(file);
+  return dtype == DType::f64 ? replay<double>(file, memory) : replay<float>(file, memory);
+}
+
+Deviation replay_golden(const std::string& path, DType dtype) {
+  Memory host;
+  return replay_golden(path, dtype, host);
 }
 
 }  // namespace trasmuon::test

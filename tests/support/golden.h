@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "support/memory.h"
 #include "trasmuon/tensor.h"
 
 namespace trasmuon::test {
@@ -18,8 +19,10 @@ struct Deviation {
 };
 
 /// Replays one file of golden vectors in f64 or f32: a trajectory, the baselines or the
-/// Newton-Schulz cases. Throws on files that are none of these.
-Deviation replay_golden(const std::string& path, DType dtype);
+/// Newton-Schulz cases. Throws on files that are none of these. Away from the CPU the baselines
+/// leave out Dion, the trajectories their diagnostics.
+Deviation replay_golden(const std::string& path, DType dtype, Memory& memory);
+Deviation replay_golden(const std::string& path, DType dtype);  ///< on the CPU
 
 /// What a replay may deviate: the rounding of the type, with room for another order of
 /// summation.

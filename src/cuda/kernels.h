@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "cuda/matrices.h"
+
+// The kernels of a step, one file each, enqueued on a stream; errors show at the next check().
+namespace trasmuon::cuda {
+
+/// A batch of matrices of one compute type, as the kernels see it.
+struct StepMemory {
+  const DeviceMatrix* matrices;
+  MatrixStatus* status;
+  const Chunk* chunks;
+  const StepScalars* scalars;
+  int matrix_count, chunk_count;
+  DType compute;    ///< f64 or f32
+  DType direction;  ///< of the iteration: f64, f32, f16 or bf16
+};
+
+enum class InputScale : std::uint8_t {
+  keep,        ///< not orthogonalized: the momentum itself is the direction
+  unit,        ///< Frobenius norm 1
+  half_range,  ///< RMS kHalfRangeRms, in the middle of what f16 can hold
+};
+constexpr double kHalfRangeRms = 0.125;
+
+/// M, the column energies, and the input of the iteration.
+void enqueue_momentum(const StepMemory& step, InputScale scale, cudaStream_t stream);
+/// c; needs the energies only.
+void enqueue_trust_region(const StepMemory& step, cudaStream_t stream);
+/// Partial sums of the squares of O's rows, where the last product has not left them.
+void enqueue_row_squares(const StepMemory& step, cudaStream_t stream);
+/// v, the factor of each row, eta^.
+void enqueue_row_scale(const StepMemory& step, cudaStream_t stream);
+/// W.
+void enqueue_apply(const StepMemory& step, cudaStream_t stream);
+void enqueue_adamw(const StepMemory& step, cudaStream_t stream);
+
+}  // namespace trasmuon::cuda

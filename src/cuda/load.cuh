@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+#include "cuda/matrices.h"
+
+// Four neighbouring elements at a time, whatever their type.
+namespace trasmuon::cuda {
+
+template <DType D>
+struct Element;
+template <>
+struct Element<DType::f64> {
+  using type = double;
+};
+template <>
+struct Element<DType::f32> {
+  using type = float;
+};
+template <>
+struct Element<DType::bf16> {
+  using type = __nv_bfloat16;
+};
+template <>
+struct Element<DType::f16> {
+  using type = __half;
+};
+
+template <class E>
+struct alignas(4 * sizeof(E)) Four {
+  E x[4];
+};
+template <>
+struct alignas(16) Four<double> {  // the widest load there is
+  double x[4];
+};
+
+template <class T, class E>
+__device__ __forceinline__ T widen(E x) {
+  if constexpr (sizeof(E) == 2) return static_cast<T>(static_cast<float>(x));
+  else return static_cast<T>(x);
+}
+
+template <class E, class T>
+__device__ __forceinline__ E narrow(T x) {
+  if constexpr (sizeof(E) == 2) return E(static_cast<float>(x));
+  else return static_cast<E>(x);
+}
+
+/// Elements [j, j + 4) of a row, zero from `cols` on. `aligned`: the row starts on a boundary of four.
+template <class T, class E>
+__device__ __forceinline__ void load4(const E* row, int j, int cols, bool aligned, T (&x)[4]) {
+  if (aligned && j + 4 <= cols) {
+    const auto four = *reinterpret_cast<const Four<E>*>(row + j);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) x[k] = widen<T>(four.x[k]);
+    return;
+  }
+#pragma unroll
+  for (int k = 0; k < 4; ++k) x[k] = j + k < cols ? widen<T>(row[j + k]) : T(0);
+}
+
+template <class T, class E>
+__device__ __forceinline__ void store4(E* row, int j, int cols, bool aligned, const T (&x)[4]) {
+  if (aligned && j + 4 <= cols) {
+    Four<E> four;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) four.x[k] = narrow<E>(x[k]);
+    *reinterpret_cast<Four<E>*>(row + j) = four;
+    return;
+  }
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    if (j + k < cols) row[j + k] = narrow<E>(x[k]);
+  }
+}
+
+template <class E>
+__device__ __forceinline__ E* row_of(const DeviceView& view, int i) {
+  return static_cast<E*>(view.data) + i * view.row_stride;
+}
+
+template <class E>
+__device__ __forceinline__ bool aligned4(const DeviceView& view) {
+  return view.row_stride % 4 == 0 && reinterpret_cast<std::uintptr_t>(view.data) % alignof(Four<E>) == 0;
+}
+
+/// The 16-bit copy beside a master weight, where there is one.
+template <class T>
+__device__ __forceinline__ void store_rounded(const DeviceView& rounded, int i, int j, int cols, const T (&x)[4]) {
+  if (rounded.data == nullptr) return;
+  if (rounded.dtype == DType::bf16)
+    store4<T>(row_of<__nv_bfloat16>(rounded, i), j, cols, aligned4<__nv_bfloat16>(rounded), x);
+  else store4<T>(row_of<__half>(rounded, i), j, cols, aligned4<__half>(rounded), x);
+}
+
+/// body(E{}) with the element type of a dtype; f64 goes with f64 alone.
+template <class T, class Body>
+__device__ __forceinline__ void with_element(DType dtype, Body&& body) {
+  if constexpr (sizeof(T) == 8) {
+    body(double{});
+  } else {
+    switch (dtype) {
+      case DType::bf16: body(__nv_bfloat16{}); break;
+      case DType::f16: body(__half{}); break;
+      default: body(float{}); break;
+    }
+  }
+}
+
+/// Sum over the block in a fixed order; every thread gets it. `scratch` holds 33 doubles.
+__device__ __forceinline__ double block_sum(double x, double* scratch) {
+  for (int d = 16; d > 0; d /= 2) x += __shfl_xor_sync(~0u, x, d);
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = x;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    double sum = 0;
+    for (unsigned w = 0; w < (blockDim.x + 31) / 32; ++w) sum += scratch[w];
+    scratch[32] = sum;
+  }
+  __syncthreads();
+  return scratch[32];
+}
+
+}  // namespace trasmuon::cuda

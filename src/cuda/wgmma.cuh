@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+#include <type_traits>
+
+// Hopper's matrix instruction: D (64 x N, f32, in the registers of four warps) += A B, both
+// operands 16 deep, in shared memory, given by descriptors. Not transposed: depth is contiguous.
+namespace trasmuon::cuda {
+
+#define TRASMUON_D64                                                                 \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"             \
+  ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31" \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47" \
+  ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define TRASMUON_D128                                                                            \
+  TRASMUON_D64                                                                                   \
+  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"             \
+  ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"             \
+  ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111" \
+  ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define TRASMUON_IO8(d, i)                                                                                    \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
+      "+f"(d[i + 7])
+#define TRASMUON_IO64(d, i)                                                                     \
+  TRASMUON_IO8(d, i), TRASMUON_IO8(d, i + 8), TRASMUON_IO8(d, i + 16), TRASMUON_IO8(d, i + 24), \
+      TRASMUON_IO8(d, i + 32), TRASMUON_IO8(d, i + 40), TRASMUON_IO8(d, i + 48), TRASMUON_IO8(d, i + 56)
+#define TRASMUON_IO_FIRST64 TRASMUON_IO64(d, 0)
+#define TRASMUON_IO128 TRASMUON_IO64(d, 0), TRASMUON_IO64(d, 64)
+#define TRASMUON_WGMMA(N, TYPE, D, IO, A, B, ACCUMULATE, TRANS_A, TRANS_B)                          \
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " ACCUMULATE                                       \
+               ", 0;\n"                                                                             \
+               "wgmma.mma_async.sync.aligned.m64n" N "k16.f32." TYPE "." TYPE " {" D "}, " A ", " B \
+               ", p, 1, 1, " TRANS_A ", " TRANS_B ";\n}\n"                                          \
+               : IO                                                                                 \
+               : "l"(a), "l"(b), "r"(accumulate), "n"(TransposeA), "n"(TransposeB))
+
+/// N = 256 of d, or its first half for N = 128; accumulate = 0 starts from zero.
+template <class T, int N, int TransposeA, int TransposeB>
+__device__ __forceinline__ void wgmma(float (&d)[128], std::uint64_t a, std::uint64_t b, int accumulate) {
+  static_assert(N == 256 || N == 128);
+  constexpr bool kHalf = std::is_same_v<T, __half>;
+  if constexpr (N == 256 && kHalf) {
+    TRASMUON_WGMMA("256", "f16", TRASMUON_D128, TRASMUON_IO128, "%128", "%129", "%130", "%131", "%132");
+  } else if constexpr (N == 256) {
+    TRASMUON_WGMMA("256", "bf16", TRASMUON_D128, TRASMUON_IO128, "%128", "%129", "%130", "%131", "%132");
+  } else if constexpr (kHalf) {
+    TRASMUON_WGMMA("128", "f16", TRASMUON_D64, TRASMUON_IO_FIRST64, "%64", "%65", "%66", "%67", "%68");
+  } else {
+    TRASMUON_WGMMA("128", "bf16", TRASMUON_D64, TRASMUON_IO_FIRST64, "%64", "%65", "%66", "%67", "%68");
+  }
+}
+
+#undef TRASMUON_WGMMA
+#undef TRASMUON_IO128
+#undef TRASMUON_IO_FIRST64
+#undef TRASMUON_IO64
+#undef TRASMUON_IO8
+#undef TRASMUON_D128
+#undef TRASMUON_D64
+
+}  // namespace trasmuon::cuda

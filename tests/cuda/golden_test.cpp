@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/golden.h"
+
+#include <filesystem>
+
+#include "cuda_memory.h"
+
+namespace trasmuon::test {
+namespace {
+
+using CudaGolden = OnGpu;
+
+TEST_F(CudaGolden, EveryFileInBothTypes) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(TRASMUON_GOLDEN_DIR)) {
+    for (DType dtype : {DType::f64, DType::f32}) {
+      const Deviation deviation = replay_golden(entry.path().string(), dtype, memory);
+      EXPECT_LE(deviation.worst, golden_tolerance(dtype)) << entry.path() << " " << deviation.where;
+      EXPECT_GT(deviation.compared, 0) << entry.path();
+    }
+    ++files;
+  }
+  EXPECT_EQ(files, 18);
+}
+
+}  // namespace
+}  // namespace trasmuon::test

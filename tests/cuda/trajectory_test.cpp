@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "cuda_memory.h"
+#include "support/model.h"
+#include "trasmuon/trasmuon.h"
+
+namespace trasmuon::test {
+namespace {
+
+struct Item {
+  Shape shape;
+  bool transposed = false;
+  std::vector<std::int64_t> row_blocks = {};
+};
+
+/// Odd shapes, thin ones, more than one tile, storage [in, out], blocks, experts, convolutions.
+std::vector<Item> items() {
+  return {{{5, 7}},           {{33, 65}},      {{127, 257}},  {{257, 127}}, {{130, 300}, true},
+          {{300, 131}, true}, {{64, 200}},     {{64, 200}},   {{1, 40}},    {{96, 80}, false, {32, 64}},
+          {{3, 48, 40}},      {{24, 5, 3, 3}}, {{200, 1100}}, {{1100, 72}}};
+}
+
+/// The same parameters on the CPU (f64 or f32) and on the GPU, stepped with the same gradients.
+template <class T>
+class Twins {
+ public:
+  Twins(const Options& cpu_options, const Options& gpu_options, CudaMemory& memory, std::uint64_t seed = 1)
+      : memory_(memory), rng_(seed) {
+    Group cpu_group{cpu_options, {}}, gpu_group{gpu_options, {}};
+    for (const Item& item : items()) {
+      weights_.push_back(random_values<T>(item.shape.elements(), rng_));
+      T* device = memory.copy(weights_.back());
+      device_weights_.push_back(device);
+      device_gradients_.push_back(static_cast<T*>(memory.allocate(weights_.back().size() * sizeof(T))));
+      Parameter p{.name = "p" + std::to_string(weights_.size()),
+                  .weight = {},
+                  .transposed = item.transposed,
+                  .row_blocks = item.row_blocks};
+      p.weight = view(weights_.back().data(), item.shape);
+      cpu_group.parameters.push_back(p);
+      p.weight = view(device, item.shape);
+      p.device = Device::cuda(0);
+      gpu_group.parameters.push_back(p);
+    }
+    cpu_.emplace(std::vector{cpu_group});
+    gpu_.emplace(std::vector{gpu_group});
+  }
+
+  void step(double gradient_scale = 1, int bad = -1) {
+    std::vector<TensorView> cpu_gradients, gpu_gradients;
+    std::vector<std::vector<T>> values;
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      const Shape shape = cpu_->parameter(i).weight.shape;
+      values.push_back(random_values<T>(shape.elements(), rng_, gradient_scale));
+      if (static_cast<int>(i) == bad) values.back()[3] = std::numeric_limits<T>::quiet_NaN();
+      memory_.write(device_gradients_[i], values.back().data(), values.back().size() * sizeof(T));
+      gpu_gradients.push_back(view(device_gradients_[i], shape));
+    }
+    for (std::size_t i = 0; i < weights_.size(); ++i)
+      cpu_gradients.push_back(view(values[i].data(), cpu_->parameter(i).weight.shape));
+    cpu_->step(cpu_gradients);
+    gpu_->step(gpu_gradients);
+  }
+
+  /// Largest relative distance (Frobenius) of a parameter's weights from the CPU's.
+  double distance() {
+    double worst = 0;
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      const std::vector<T> ours = memory_.fetch<T>(device_weights_[i], weights_[i].size());
+      double apart = 0, all = 0;
+      for (std::size_t k = 0; k < ours.size(); ++k) {
+        apart += std::pow(to_double(ours[k]) - to_double(weights_[i][k]), 2);
+        all += std::pow(to_double(weights_[i][k]), 2);
+      }
+      worst = std::max(worst, std::isnan(apart) ? INFINITY : std::sqrt(apart / all));
+    }
+    return worst;
+  }
+
+  Optimizer& cpu() { return *cpu_; }
+  Optimizer& gpu() { return *gpu_; }
+  const T* device_weight(std::size_t i) const { return device_weights_[i]; }
+  std::size_t elements(std::size_t i) const { return weights_[i].size(); }
+  std::size_t count() const { return weights_.size(); }
+
+ private:
+  CudaMemory& memory_;
+  std::mt19937_64 rng_;
+  std::vector<std::vector<T>> weights_;
+  std::vector<T*> device_weights_, device_gradients_;
+  std::optional<Optimizer> cpu_, gpu_;
+};
+
+template <class T>
+std::vector<T> state(const Optimizer& optimizer, std::size_t index, const char* name) {
+  std::vector<T> values(static_cast<std::size_t>(optimizer.state(index, name).shape.elements()));
+  optimizer.read_state(index, name, values.data());
+  return values;
+}
+
+using CudaTrajectory = OnGpu;
+
+/// What 200 steps of lr 0.02 on weights of order one may deviate. Every step rounds the direction:
+/// the distance grows with the square root of their number.
+double tolerance(NewtonSchulzPrecision precision) {
+  switch (precision) {
+    case NewtonSchulzPrecision::f32: return 1e-5;
+    case NewtonSchulzPrecision::tf32: return 3e-3;
+    case NewtonSchulzPrecision::bf16: return 5e-2;
+    default: return 1e-2;
+  }
+}
+
+TEST_F(CudaTrajectory, FollowsTheCpuInDouble) {
+  for (const Options& options :
+       {Options(TrasMuonOptions{.lr = 0.02}),
+        Options(TrasMuonOptions{.lr = 0.02, .nesterov = true, .clip = Clip::hard}), Options(NorMuonOptions{}),
+        Options(NorMuonOptions{.scaling = NorMuonScaling::code}), Options(MuonOptions{}),
+        Options(TrasMuonOptions{.lr = 0.02, .orthogonalize = false}),
+        Options(TrasMuonOptions{.lr = 0.02, .row_scale = false, .calibrate = false, .literal = true}),
+        Options(TrasMuonOptions{.lr = 0.02, .coefficients = "polar_express"})}) {
+    const auto* trasmuon = std::get_if<TrasMuonOptions>(&options);
+    const bool skips = trasmuon == nullptr || !trasmuon->literal;
+    Twins<double> twins(options, options, memory);
+    for (int t = 0; t < 50; ++t) twins.step(t % 7 == 3 ? 30 : 1, skips && t == 20 ? 2 : -1);
+    EXPECT_LE(twins.distance(), 1e-11) << describe(options);
+  }
+}
+
+TEST_F(CudaTrajectory, FollowsTheCpuFor200Steps) {
+  for (NewtonSchulzPrecision precision :
+       {NewtonSchulzPrecision::automatic, NewtonSchulzPrecision::f32, NewtonSchulzPrecision::tf32,
+        NewtonSchulzPrecision::f16, NewtonSchulzPrecision::bf16}) {
+    const TrasMuonOptions on_cpu{.lr = 0.02, .ns_form = NewtonSchulzForm::standard};
+    TrasMuonOptions on_gpu{.lr = 0.02, .ns_precision = precision};
+    Twins<float> twins(on_cpu, on_gpu, memory);
+    for (int t = 0; t < 200; ++t) twins.step(t % 7 == 3 ? 30 : 1, t == 20 ? 2 : -1);
+    EXPECT_LE(twins.distance(), tolerance(precision)) << get_field(Options(on_gpu), "ns_precision");
+  }
+}
+
+TEST_F(CudaTrajectory, StandardFormIn16Bits) {
+  const TrasMuonOptions on_cpu{.lr = 0.02, .ns_form = NewtonSchulzForm::standard};
+  Twins<float> twins(
+      on_cpu,
+      TrasMuonOptions{.lr = 0.02, .ns_form = NewtonSchulzForm::standard, .ns_precision = NewtonSchulzPrecision::f16},
+      memory);
+  for (int t = 0; t < 50; ++t) twins.step();
+  EXPECT_LE(twins.distance(), 1e-2);
+}
+
+TEST_F(CudaTrajectory, ANonFiniteGradientIsSkippedAndCounted) {
+  Twins<float> twins(TrasMuonOptions{}, TrasMuonOptions{}, memory);
+  twins.step();
+  const auto weights = memory.fetch<float>(twins.device_weight(2), twins.elements(2));
+  const auto momentum = state<float>(twins.gpu(), 2, "momentum");
+  twins.step(1, 2);
+  EXPECT_EQ(memory.fetch<float>(twins.device_weight(2), twins.elements(2)), weights);
+  EXPECT_EQ(state<float>(twins.gpu(), 2, "momentum"), momentum);
+  EXPECT_EQ(state<std::int64_t>(twins.gpu(), 2, "step"), std::vector<std::int64_t>{1});
+  EXPECT_EQ(state<std::int64_t>(twins.gpu(), 2, "skipped"), std::vector<std::int64_t>{1});
+  EXPECT_EQ(state<std::int64_t>(twins.gpu(), 3, "step"), std::vector<std::int64_t>{2});
+}
+
+TEST_F(CudaTrajectory, SchedulesTakeEffect) {
+  Twins<double> twins(TrasMuonOptions{}, TrasMuonOptions{}, memory);
+  for (int t = 0; t < 20; ++t) {
+    for (Optimizer* o : {&twins.cpu(), &twins.gpu()}) {
+      o->set_lr(0.05 / (1 + t));
+      o->set(0, "weight_decay", 0.1 * t);
+    }
+    twins.step();
+  }
+  EXPECT_LE(twins.distance(), 1e-11);
+}
+
+TEST_F(CudaTrajectory, TheScaleOfTheGradientDoesNotMatter) {
+  const TrasMuonOptions options{.lr = 0.02};
+  Twins<float> ordinary(options, options, memory), tiny(options, options, memory);
+  for (int t = 0; t < 10; ++t) {
+    ordinary.step(1);
+    tiny.step(0x1p-40);
+  }
+  // Not to the bit: what eps adds to the norm, 1e-8 of it at most, may turn a rounding.
+  for (std::size_t i = 0; i < ordinary.count(); ++i) {
+    const auto one = memory.fetch<float>(ordinary.device_weight(i), ordinary.elements(i));
+    const auto other = memory.fetch<float>(tiny.device_weight(i), tiny.elements(i));
+    for (std::size_t k = 0; k < one.size(); ++k) ASSERT_NEAR(one[k], other[k], 1e-3f);
+  }
+}
+
+TEST_F(CudaTrajectory, SameInputSameBits) {
+  const TrasMuonOptions options{.lr = 0.02};
+  Twins<float> one(options, options, memory), other(options, options, memory);
+  for (int t = 0; t < 20; ++t) one.step();
+  for (int t = 0; t < 20; ++t) other.step();
+  for (std::size_t i = 0; i < one.count(); ++i) {
+    EXPECT_EQ(memory.fetch<float>(one.device_weight(i), one.elements(i)),
+              memory.fetch<float>(other.device_weight(i), other.elements(i)));
+  }
+}
+
+}  // namespace
+}  // namespace trasmuon::test
