@@ -95,7 +95,7 @@ def peers(tensors):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("library", help="libtrasmuon.so, with libtrasmuon_cuda.so beside it")
+    parser.add_argument("path", help="libtrasmuon.so, with libtrasmuon_cuda.so beside it")
     parser.add_argument("--json", help="write the numbers here")
     parser.add_argument("--no-peers", action="store_true")
     arguments = parser.parse_args()
@@ -115,13 +115,13 @@ def main():
         result["milliseconds, median and minimum"].setdefault(model, {})["floor"] = floor(shapes, limits)
         tensors = parameters(shapes, torch.float32)
         for rule in ("trasmuon", "normuon", "muon", "adamw"):
-            times, memory = ours(arguments.library, rule, tensors)
+            times, memory = ours(arguments.path, rule, tensors)
             report(model, f"ours, {rule}", times, f"   state {memory['state, MiB']:.0f} MiB, workspace {memory['workspace, MiB']:.0f} MiB")
         for precision in ("bf16", "tf32", "f32"):
             report(model, f"ours, trasmuon, {precision} iteration",
-                   ours(arguments.library, "trasmuon", tensors, ns_precision=precision)[0])
+                   ours(arguments.path, "trasmuon", tensors, ns_precision=precision)[0])
         report(model, "ours, trasmuon, bf16 weights and gradients",
-               ours(arguments.library, "trasmuon", parameters(shapes, torch.bfloat16))[0])
+               ours(arguments.path, "trasmuon", parameters(shapes, torch.bfloat16))[0])
         if not arguments.no_peers:
             for name, step in peers(tensors):
                 report(model, name, milliseconds(step))
@@ -130,7 +130,7 @@ def main():
     for model, shapes in OTHERS.items():
         print(f"{model}, floor {floor(shapes, limits):.3f} ms")
         tensors = parameters(shapes, torch.float32)
-        report(model, "ours, trasmuon", ours(arguments.library, "trasmuon", tensors)[0])
+        report(model, "ours, trasmuon", ours(arguments.path, "trasmuon", tensors)[0])
     if arguments.json:
         with open(arguments.json, "w") as file:
             json.dump(result, file, indent=1)
