@@ -36,6 +36,18 @@ DType direction_type(const Matrix& x, const StepDescription& step, const Card& c
   }
 }
 
+enum class Iteration : std::uint8_t { none, gram, standard };
+
+Iteration iteration_kind(const StepDescription& step, DType direction, const Card& card) {
+  if (step.kind != StepDescription::Kind::pipeline || !step.orthogonalize || step.orthogonalize->triples.empty())
+    return Iteration::none;
+  const bool half = direction == DType::f16 || direction == DType::bf16;
+  return half && card.hopper && step.orthogonalize->form != NewtonSchulzForm::standard &&
+                 fits_gram_form(*step.orthogonalize)
+             ? Iteration::gram
+             : Iteration::standard;
+}
+
 bool same_plan(const StepDescription& a, const StepDescription& b) {
   if (a.kind != b.kind || a.orthogonalize.has_value() != b.orthogonalize.has_value()) return false;
   if (!a.orthogonalize) return true;
@@ -80,11 +92,14 @@ struct Batch::Part {
   InputScale scale = InputScale::keep;
   bool squares_left = false;  ///< the iteration leaves the row squares of every matrix
 
-  void make_buckets(std::span<const Matrix> all);
+  void make_buckets(std::span<const Matrix> all, const StepDescription& step, const Card& card);
+  /// Lends every matrix its scratch; with nothing to lend it only counts.
   void carve(std::span<const Matrix> all, Carver& scratch);
+  std::size_t iteration_scratch_bytes(const StepDescription& step, const Card& card) const;
   void make_iteration(const StepDescription& step, const Card& card, Carver& scratch);
   void make_tables(const StepScalars* scalars);
   void refresh(std::span<const Matrix> all, cudaStream_t stream);
+  /// Roughly, and without what the iteration needs for itself.
   static std::size_t scratch_bytes(const Matrix& x, DType direction);
 };
 
@@ -95,11 +110,12 @@ std::size_t Batch::Part::scratch_bytes(const Matrix& x, DType direction) {
   const std::size_t strips = static_cast<std::size_t>(ceil_div(cols, kChunkCols));
   return size_of(direction) * static_cast<std::size_t>(rows) * static_cast<std::size_t>(round_up(cols, 8)) +
          8 * (n * std::max(row_chunks, strips) + n + row_chunks * strips + 2 * m * std::max(row_chunks, strips) +
-              2 * m) +
-         iteration_scratch_bytes(rows, cols, direction) + 4096;
+              2 * m);
 }
 
-void Batch::Part::make_buckets(std::span<const Matrix> all) {
+void Batch::Part::make_buckets(std::span<const Matrix> all, const StepDescription& step, const Card& card) {
+  const bool elsewhere = iteration_kind(step, direction, card) == Iteration::gram &&
+                         gram_form_ends_elsewhere(*step.orthogonalize);
   for (std::size_t first = 0; first < indices.size();) {
     std::size_t last = first;
     while (last < indices.size() && same_shape(all[indices[last]], all[indices[first]])) ++last;
@@ -107,12 +123,12 @@ void Batch::Part::make_buckets(std::span<const Matrix> all) {
     buckets.push_back({.rows = stored_rows(x),
                        .cols = stored_cols(x),
                        .batch = static_cast<int>(last - first),
-                       .row_stride = round_up(stored_cols(x), 8)});
+                       .row_stride = round_up(stored_cols(x), 8),
+                       .in_place = !elsewhere});
     first = last;
   }
 }
 
-/// Lends every matrix its scratch.
 void Batch::Part::carve(std::span<const Matrix> all, Carver& scratch) {
   const std::size_t element = size_of(direction);
   matrices.clear();
@@ -121,6 +137,11 @@ void Batch::Part::carve(std::span<const Matrix> all, Carver& scratch) {
     const std::size_t stride = std::size_t(b.rows) * b.row_stride * element;
     const int row_chunks = ceil_div(b.rows, kChunkRows), strips = ceil_div(b.cols, kChunkCols);
     b.x = scratch.take_bytes(stride * b.batch);
+    b.o = b.in_place ? b.x : scratch.take_bytes(stride * b.batch);
+    const auto entry = [&](void* bucket, int k) {
+      return DeviceView{bucket == nullptr ? nullptr : static_cast<std::byte*>(bucket) + k * stride, b.row_stride,
+                        direction};
+    };
     const bool transposed = all[indices[position]].transposed;
     const int tiles = ceil_div(b.cols, 256);
     if (!transposed) b.row_squares = scratch.take<float>(std::size_t(b.batch) * tiles * b.rows);
@@ -131,7 +152,8 @@ void Batch::Part::carve(std::span<const Matrix> all, Carver& scratch) {
       d.cols = b.cols;
       d.transposed = x.transposed;
       const auto m = static_cast<std::size_t>(x.m), n = static_cast<std::size_t>(x.n);
-      d.direction = {b.x == nullptr ? nullptr : static_cast<std::byte*>(b.x) + k * stride, b.row_stride, direction};
+      d.input = entry(b.x, k);
+      d.direction = entry(b.o, k);
       d.column_part_count = x.transposed ? strips : row_chunks;
       d.column_parts = scratch.take<double>(n * d.column_part_count);
       d.energy = scratch.take<double>(n);
@@ -146,21 +168,27 @@ void Batch::Part::carve(std::span<const Matrix> all, Carver& scratch) {
   }
 }
 
+std::size_t Batch::Part::iteration_scratch_bytes(const StepDescription& step, const Card& card) const {
+  switch (iteration_kind(step, direction, card)) {
+    case Iteration::gram: return gram_scratch_bytes(buckets, card.multiprocessors);
+    case Iteration::standard: return standard_scratch_bytes(buckets, direction);
+    default: return 0;
+  }
+}
+
 void Batch::Part::make_iteration(const StepDescription& step, const Card& card, Carver& scratch) {
-  scale = InputScale::keep;
-  if (step.orthogonalize && step.kind == StepDescription::Kind::pipeline) {
-    const bool half = direction == DType::f16 || direction == DType::bf16;
-    scale = InputScale::unit;
-    if (step.orthogonalize->triples.empty()) {
-      // Only normalised.
-    } else if (half && card.hopper && step.orthogonalize->form != NewtonSchulzForm::standard &&
-               fits_gram_form(*step.orthogonalize)) {
+  scale = step.orthogonalize ? InputScale::unit : InputScale::keep;
+  switch (iteration_kind(step, direction, card)) {
+    case Iteration::gram:
       scale = InputScale::half_range;
       iteration = make_gram_iteration(buckets, *step.orthogonalize, direction, card.multiprocessors, scratch);
-    } else {
+      break;
+    case Iteration::standard: {
       const Precision precision{direction, step.orthogonalize->precision == NewtonSchulzPrecision::tf32};
       iteration = make_standard_iteration(buckets, *step.orthogonalize, precision, card.blas, scratch);
+      break;
     }
+    default: break;
   }
   squares_left =
       iteration != nullptr && iteration->leaves_row_squares() &&
@@ -257,11 +285,11 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
     return std::tuple(x.compute, x.transposed, x.weight.rows, x.weight.cols);
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-  std::size_t filled = 0, most = 0;
+  const bool pipeline = step.kind == StepDescription::Kind::pipeline;
+  std::size_t filled = 0;
   for (std::size_t i : order) {
     const DType direction = direction_type(matrices[i], step, card_);
-    const bool iterates = step.kind == StepDescription::Kind::pipeline;
-    const std::size_t bytes = iterates ? Part::scratch_bytes(matrices[i], direction) : 0;
+    const std::size_t bytes = pipeline ? Part::scratch_bytes(matrices[i], direction) : 0;
     if (parts_.empty() || parts_.back()->compute != matrices[i].compute || filled + bytes > most_scratch(card_)) {
       parts_.push_back(std::make_unique<Part>());
       parts_.back()->compute = matrices[i].compute;
@@ -270,20 +298,25 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
     }
     parts_.back()->indices.push_back(i);
     filled += bytes;
-    most = std::max(most, filled);
+  }
+  std::size_t most = 0;
+  for (auto& part : parts_) {
+    part->make_buckets(matrices, step, card_);
+    Carver counter(nullptr);
+    part->carve(matrices, counter);
+    if (pipeline) most = std::max(most, counter.used() + part->iteration_scratch_bytes(step, card_));
   }
   if (scratch_.bytes() < most) {
     scratch_ = DeviceMemory();
     scratch_ = DeviceMemory(most);
   }
   for (auto& part : parts_) {
-    Carver carver(scratch_.data());
-    part->make_buckets(matrices);
-    if (step.kind == StepDescription::Kind::adamw) carver = Carver(nullptr);  // needs none
-    part->carve(matrices, carver);
-    if (step.kind == StepDescription::Kind::pipeline) part->make_iteration(step, card_, carver);
-    if (step.kind == StepDescription::Kind::pipeline && carver.used() > scratch_.bytes())
-      throw Error("cuda: scratch counted too small");
+    if (pipeline) {
+      Carver carver(scratch_.data());
+      part->carve(matrices, carver);
+      part->make_iteration(step, card_, carver);
+      if (carver.used() > scratch_.bytes()) throw Error("cuda: scratch counted too small");
+    }
     part->make_tables(reinterpret_cast<const StepScalars*>(scalars_.data()));
   }
   planned_ = step;

@@ -56,13 +56,27 @@ __device__ __forceinline__ void store_box(const CUtensorMap* map, const void* fr
 
 __device__ __forceinline__ void commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
-/// All but the last N committed groups have left shared memory.
-template <int N>
-__device__ __forceinline__ void wait_stores_read() {
-  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(N) : "memory");
-}
+/// The committed stores have left shared memory.
+__device__ __forceinline__ void wait_stores_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 
 __device__ __forceinline__ void wait_stores_done() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
+
+/// Orders ordinary accesses to global memory and those of bulk copies.
+__device__ __forceinline__ void fence_global_for_copies() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
+
+__device__ __forceinline__ void add_release(unsigned* counter, unsigned value) {
+  asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
+}
+
+/// Returns when the counter has reached `value`, and what was written before it did can be seen.
+__device__ __forceinline__ void wait_until(const unsigned* counter, unsigned value) {
+  for (;;) {
+    unsigned seen;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
+    if (seen >= value) return;
+    __nanosleep(64);
+  }
+}
 
 /// Makes ordinary stores to shared memory visible to bulk copies.
 __device__ __forceinline__ void fence_shared_for_copies() {
@@ -71,11 +85,6 @@ __device__ __forceinline__ void fence_shared_for_copies() {
 
 __device__ __forceinline__ void sync_warpgroup(int group) {
   asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
-}
-
-/// The grid before this one has finished; the next may be put in place.
-__device__ __forceinline__ void wait_for_previous_grid() {
-  asm volatile("griddepcontrol.wait;\ngriddepcontrol.launch_dependents;" ::: "memory");
 }
 
 /// A wgmma operand with 128-byte swizzle: bytes from one 64-wide column of tiles to the next

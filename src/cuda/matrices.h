@@ -28,7 +28,8 @@ struct DeviceMatrix {
   std::int64_t *step, *skipped;
 
   // Scratch of the step.
-  DeviceView direction;  ///< the iteration's input, and O when it is done
+  DeviceView input;      ///< of the iteration
+  DeviceView direction;  ///< O; may be the input's memory
   double* column_parts;  ///< [parts][n]: partial sums of the column energies
   double* energy;        ///< n
   double* input_parts;   ///< one per chunk: squares of the look-ahead

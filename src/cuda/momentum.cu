@@ -138,12 +138,12 @@ __global__ void __launch_bounds__(kThreads) write_pass(const DeviceMatrix* matri
                                                        const Chunk* chunks, const StepScalars* scalars) {
   const Chunk chunk = chunks[blockIdx.x];
   const DeviceMatrix& x = matrices[chunk.matrix];
-  const bool aligned_x = aligned4<X>(x.direction);
+  const bool aligned_x = aligned4<X>(x.input);
   const int j0 = chunk.col + 4 * static_cast<int>(threadIdx.x);
   if (status[chunk.matrix].active == 0) {
     const T zero[4] = {};
     for (int i = chunk.row; i < min(chunk.row + kChunkRows, x.rows); ++i)
-      store4<T>(row_of<X>(x.direction, i), j0, x.cols, aligned_x, zero);
+      store4<T>(row_of<X>(x.input, i), j0, x.cols, aligned_x, zero);
     return;
   }
   const Momentum<T> momentum(*scalars);
@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(kThreads) write_pass(const DeviceMatrix* matri
       input[k] = scale * momentum.input(next[k], g[k]);
     }
     store4<T>(row_of<T>(x.momentum, i), j, x.cols, aligned_m, next);
-    store4<T>(row_of<X>(x.direction, i), j, x.cols, aligned_x, input);
+    store4<T>(row_of<X>(x.input, i), j, x.cols, aligned_x, input);
   });
 }
 

@@ -20,6 +20,26 @@ cudaDataType_t data_type(DType dtype) {
   }
 }
 
+std::size_t x_bytes(const Bucket& b, std::size_t element) {
+  return static_cast<std::size_t>(b.rows) * static_cast<std::size_t>(b.row_stride) *
+         static_cast<std::size_t>(b.batch) * element;
+}
+
+/// A bucket and its scratch.
+struct Item {
+  Bucket b;
+  int stride;
+  void *y, *gram, *polynomial;
+
+  Item(const Bucket& bucket, std::size_t element, Carver& scratch) : b(bucket), stride((b.short_side() + 7) / 8 * 8) {
+    const std::size_t squares = static_cast<std::size_t>(b.short_side()) * static_cast<std::size_t>(stride) *
+                                static_cast<std::size_t>(b.batch) * element;
+    y = scratch.take_bytes(x_bytes(b, element));
+    gram = scratch.take_bytes(squares);
+    polynomial = scratch.take_bytes(squares);
+  }
+};
+
 /// X <- aX + (bA + cA^2) X with A = X X^T on the short side: every product a cuBLAS call.
 class StandardIteration final : public Orthogonalizer {
  public:
@@ -30,14 +50,7 @@ class StandardIteration final : public Orthogonalizer {
                : precision.tf32                ? CUBLAS_COMPUTE_32F_FAST_TF32
                : precision.dtype == DType::f32 ? CUBLAS_COMPUTE_32F_PEDANTIC
                                                : CUBLAS_COMPUTE_32F;
-    for (const Bucket& b : buckets) {
-      const std::size_t n = static_cast<std::size_t>(b.short_side()), stride = (n + 7) / 8 * 8;
-      Item item{b, {}, {}, {}, static_cast<int>(stride)};
-      item.y = scratch.take_bytes(x_bytes(b));
-      item.gram = scratch.take_bytes(n * stride * element_ * b.batch);
-      item.polynomial = scratch.take_bytes(n * stride * element_ * b.batch);
-      items_.push_back(item);
-    }
+    for (const Bucket& b : buckets) items_.emplace_back(b, element_, scratch);
   }
 
   void enqueue(cudaStream_t stream) override {
@@ -48,14 +61,6 @@ class StandardIteration final : public Orthogonalizer {
   }
 
  private:
-  struct Item {
-    Bucket b;
-    void *y, *gram, *polynomial;
-    int stride;
-  };
-
-  std::size_t x_bytes(const Bucket& b) const { return std::size_t(b.rows) * b.row_stride * b.batch * element_; }
-
   void step(const Item& item, const NewtonSchulzTriple& triple, cudaStream_t stream) {
     // cuBLAS counts by columns: our rows x cols is its cols x rows.
     const Bucket& b = item.b;
@@ -72,7 +77,7 @@ class StandardIteration final : public Orthogonalizer {
     multiply(wide ? T : N, wide ? N : T, n, n, l, b.batch, 1, x, x, 0, gram);
     copy(polynomial.data, gram.data, std::size_t(gram.batch_stride) * b.batch * element_);
     multiply(N, N, n, n, n, b.batch, triple.c, gram, gram, triple.b, polynomial);
-    copy(y.data, x.data, x_bytes(b));
+    copy(y.data, x.data, x_bytes(b, element_));
     if (wide) multiply(N, N, l, n, n, b.batch, 1, y, polynomial, triple.a, x);
     else multiply(N, N, n, l, n, b.batch, 1, polynomial, y, triple.a, x);
   }
@@ -102,6 +107,12 @@ class StandardIteration final : public Orthogonalizer {
 };
 
 }  // namespace
+
+std::size_t standard_scratch_bytes(const std::vector<Bucket>& buckets, DType dtype) {
+  Carver counter(nullptr);
+  for (const Bucket& b : buckets) (void)Item(b, size_of(dtype), counter);
+  return counter.used();
+}
 
 std::unique_ptr<Orthogonalizer> make_standard_iteration(const std::vector<Bucket>& buckets,
                                                         const OrthogonalizeStage& stage, const Precision& precision,
