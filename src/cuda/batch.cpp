@@ -76,7 +76,7 @@ struct Batch::Part {
   std::vector<DeviceMatrix> matrices;  // as uploaded
   DeviceMemory tables;
   StepMemory memory{};
-  std::unique_ptr<Orthogonalizer> iteration;
+  std::vector<std::unique_ptr<Orthogonalizer>> iterations;  ///< each for some of the buckets
   InputScale scale = InputScale::keep;
   bool squares_left = false;  ///< the iteration leaves the row squares of every matrix
 
@@ -156,15 +156,20 @@ void Batch::Part::make_iteration(const StepDescription& step, const Card& card, 
     } else if (half && card.hopper && step.orthogonalize->form != NewtonSchulzForm::standard &&
                fits_gram_form(*step.orthogonalize)) {
       scale = InputScale::half_range;
-      iteration = make_gram_iteration(buckets, *step.orthogonalize, direction, card.multiprocessors, scratch);
+      std::vector<Bucket> small, large;
+      for (const Bucket& b : buckets) (b.short_side() <= kSmallSide ? small : large).push_back(b);
+      if (!small.empty()) iterations.push_back(make_small_iteration(small, *step.orthogonalize, direction));
+      if (!large.empty()) {
+        iterations.push_back(make_gram_iteration(large, *step.orthogonalize, direction, card.multiprocessors, scratch));
+      }
     } else {
       const Precision precision{direction, step.orthogonalize->precision == NewtonSchulzPrecision::tf32};
-      iteration = make_standard_iteration(buckets, *step.orthogonalize, precision, card.blas, scratch);
+      iterations.push_back(make_standard_iteration(buckets, *step.orthogonalize, precision, card.blas, scratch));
     }
   }
-  squares_left =
-      iteration != nullptr && iteration->leaves_row_squares() &&
-      std::all_of(matrices.begin(), matrices.end(), [](const DeviceMatrix& d) { return d.row_parts != nullptr; });
+  squares_left = !iterations.empty();
+  for (const auto& iteration : iterations) squares_left &= iteration->leaves_row_squares();
+  for (const DeviceMatrix& d : matrices) squares_left &= d.row_parts != nullptr;
   for (DeviceMatrix& d : matrices) {
     if (squares_left) d.row_part_count = ceil_div(d.cols, 256);
     else d.row_parts = nullptr;
@@ -317,7 +322,7 @@ void Batch::enqueue(cudaStream_t stream) {
       enqueue_trust_region(memory, side_);
       check(cudaEventRecord(join_, side_), "cudaEventRecord");
     }
-    if (part->iteration) part->iteration->enqueue(stream);
+    for (const auto& iteration : part->iterations) iteration->enqueue(stream);
     if (!part->squares_left) enqueue_row_squares(memory, stream);
     enqueue_row_scale(memory, stream);
     if (trust) check(cudaStreamWaitEvent(stream, join_), "cudaStreamWaitEvent");
