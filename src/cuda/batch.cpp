@@ -88,13 +88,14 @@ struct Batch::Part {
   std::vector<DeviceMatrix> matrices;  // as uploaded
   DeviceMemory tables;
   StepMemory memory{};
-  std::unique_ptr<Orthogonalizer> iteration;
+  std::vector<std::unique_ptr<Orthogonalizer>> iterations;  ///< each for some of the buckets
   InputScale scale = InputScale::keep;
   bool squares_left = false;  ///< the iteration leaves the row squares of every matrix
 
   void make_buckets(std::span<const Matrix> all, const StepDescription& step, const Card& card);
   /// Lends every matrix its scratch; with nothing to lend it only counts.
   void carve(std::span<const Matrix> all, Carver& scratch);
+  std::vector<Bucket> small_buckets(bool small) const;  ///< or those that are not
   std::size_t iteration_scratch_bytes(const StepDescription& step, const Card& card) const;
   void make_iteration(const StepDescription& step, const Card& card, Carver& scratch);
   void make_tables(const StepScalars* scalars);
@@ -124,7 +125,7 @@ void Batch::Part::make_buckets(std::span<const Matrix> all, const StepDescriptio
                        .cols = stored_cols(x),
                        .batch = static_cast<int>(last - first),
                        .row_stride = round_up(stored_cols(x), 8),
-                       .in_place = !elsewhere});
+                       .in_place = !elsewhere || std::min(x.m, x.n) <= kSmallSide});
     first = last;
   }
 }
@@ -168,9 +169,17 @@ void Batch::Part::carve(std::span<const Matrix> all, Carver& scratch) {
   }
 }
 
+std::vector<Bucket> Batch::Part::small_buckets(bool small) const {
+  std::vector<Bucket> chosen;
+  for (const Bucket& b : buckets) {
+    if ((b.short_side() <= kSmallSide) == small) chosen.push_back(b);
+  }
+  return chosen;
+}
+
 std::size_t Batch::Part::iteration_scratch_bytes(const StepDescription& step, const Card& card) const {
   switch (iteration_kind(step, direction, card)) {
-    case Iteration::gram: return gram_scratch_bytes(buckets, card.multiprocessors);
+    case Iteration::gram: return gram_scratch_bytes(small_buckets(false), card.multiprocessors);
     case Iteration::standard: return standard_scratch_bytes(buckets, direction);
     default: return 0;
   }
@@ -181,18 +190,21 @@ void Batch::Part::make_iteration(const StepDescription& step, const Card& card, 
   switch (iteration_kind(step, direction, card)) {
     case Iteration::gram:
       scale = InputScale::half_range;
-      iteration = make_gram_iteration(buckets, *step.orthogonalize, direction, card.multiprocessors, scratch);
+      if (const auto small = small_buckets(true); !small.empty())
+        iterations.push_back(make_small_iteration(small, *step.orthogonalize, direction));
+      if (const auto large = small_buckets(false); !large.empty())
+        iterations.push_back(make_gram_iteration(large, *step.orthogonalize, direction, card.multiprocessors, scratch));
       break;
     case Iteration::standard: {
       const Precision precision{direction, step.orthogonalize->precision == NewtonSchulzPrecision::tf32};
-      iteration = make_standard_iteration(buckets, *step.orthogonalize, precision, card.blas, scratch);
+      iterations.push_back(make_standard_iteration(buckets, *step.orthogonalize, precision, card.blas, scratch));
       break;
     }
     default: break;
   }
-  squares_left =
-      iteration != nullptr && iteration->leaves_row_squares() &&
-      std::all_of(matrices.begin(), matrices.end(), [](const DeviceMatrix& d) { return d.row_parts != nullptr; });
+  squares_left = !iterations.empty();
+  for (const auto& iteration : iterations) squares_left &= iteration->leaves_row_squares();
+  for (const DeviceMatrix& d : matrices) squares_left &= d.row_parts != nullptr;
   for (DeviceMatrix& d : matrices) {
     if (squares_left) d.row_part_count = ceil_div(d.cols, 256);
     else d.row_parts = nullptr;
@@ -350,7 +362,7 @@ void Batch::enqueue(cudaStream_t stream) {
       enqueue_trust_region(memory, side_);
       check(cudaEventRecord(join_, side_), "cudaEventRecord");
     }
-    if (part->iteration) part->iteration->enqueue(stream);
+    for (const auto& iteration : part->iterations) iteration->enqueue(stream);
     if (!part->squares_left) enqueue_row_squares(memory, stream);
     enqueue_row_scale(memory, stream);
     if (trust) check(cudaStreamWaitEvent(stream, join_), "cudaStreamWaitEvent");

@@ -78,7 +78,22 @@ __device__ __forceinline__ void wait_until(const unsigned* counter, unsigned val
   }
 }
 
-/// Makes ordinary stores to shared memory visible to bulk copies.
+/// 16 bytes from global to shared memory, past the first cache: the first `bytes` of them, zeros after.
+__device__ __forceinline__ void copy_piece(void* to, const void* from, int bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
+               "l"(__cvta_generic_to_global(from)), "r"(bytes)
+               : "memory");
+}
+
+__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+/// All but the last N committed groups of this thread's pieces have arrived.
+template <int N>
+__device__ __forceinline__ void wait_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+}
+
+/// Makes ordinary stores to shared memory visible to bulk copies and matrix products.
 __device__ __forceinline__ void fence_shared_for_copies() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

@@ -53,6 +53,12 @@ std::unique_ptr<Orthogonalizer> make_standard_iteration(const std::vector<Bucket
                                                         cublasHandle_t blas, Carver& scratch);
 std::size_t standard_scratch_bytes(const std::vector<Bucket>& buckets, DType dtype);
 
+/// The Gram form in one launch, a block for each matrix; Hopper, 16 bits, short sides up to kSmallSide,
+/// input as for the Gram iteration. Needs no scratch.
+constexpr int kSmallSide = 128;
+std::unique_ptr<Orthogonalizer> make_small_iteration(const std::vector<Bucket>& buckets,
+                                                     const OrthogonalizeStage& stage, DType dtype);
+
 /// Whether the Gram form can hold these coefficients: b / c goes on a diagonal in 16 bits.
 bool fits_gram_form(const OrthogonalizeStage& stage);
 
