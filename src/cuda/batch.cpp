@@ -71,7 +71,7 @@ void refuse_capture(cudaStream_t stream) {
 
 struct Batch::Part {
   std::vector<std::size_t> indices;  // into the group's matrices
-  DType compute = DType::f32, direction = DType::f32;
+  DType compute = DType::f32, momentum = DType::f32, direction = DType::f32;
   std::vector<Bucket> buckets;
   std::vector<DeviceMatrix> matrices;  // as uploaded
   DeviceMemory tables;
@@ -194,6 +194,7 @@ void Batch::Part::make_tables(const StepScalars* scalars) {
   memory.matrix_count = static_cast<int>(matrices.size());
   memory.chunk_count = static_cast<int>(chunks.size());
   memory.compute = compute;
+  memory.momentum = momentum;
   memory.direction = direction;
   check(cudaMemset(memory.status, 0, matrices.size() * sizeof(MatrixStatus)), "cudaMemset");
   check(cudaMemcpy(const_cast<Chunk*>(memory.chunks), chunks.data(), chunks.size() * sizeof(Chunk),
@@ -265,6 +266,7 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
     if (parts_.empty() || parts_.back()->compute != matrices[i].compute || filled + bytes > most_scratch(card_)) {
       parts_.push_back(std::make_unique<Part>());
       parts_.back()->compute = matrices[i].compute;
+      parts_.back()->momentum = matrices[i].momentum.dtype;  // a group has one for each compute type
       parts_.back()->direction = direction;
       filled = 0;
     }

@@ -198,10 +198,8 @@ void Optimizer::Impl::check_options(std::size_t group, const Options& options) c
     throw Error(who + "rule must stay " + rule_name(current) + ", got " + rule_name(options));
   }
   for (const auto& [device, list] : groups[group].matrices) backends.at(device)->check(options);
-  if (const auto* dion = std::get_if<DionOptions>(&current)) {
-    if (std::get<DionOptions>(options).rank_fraction != dion->rank_fraction) {
-      throw Error(who + "dion's rank_fraction cannot change after construction: it shapes the state");
-    }
+  if (const char* field = changed_state_field(current, options); field != nullptr) {
+    throw Error(who + rule_name(current) + "'s " + field + " cannot change after construction: it shapes the state");
   }
 }
 
