@@ -112,7 +112,7 @@ class TRASMUON_API Optimizer {
   void write_state(std::size_t index, std::string_view name, const void* host);
 
   /// One entry per matrix of the parameter (batch-major, then row blocks); empty
-  /// unless OptimizerOptions::diagnostics.
+  /// unless OptimizerOptions::diagnostics. On CUDA this waits for the device and measures then.
   std::span<const Diagnostics> diagnostics(std::size_t index) const;
   std::vector<std::string> warnings() const;
 

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "cuda/diagnostics.h"
+
 namespace trasmuon::cuda {
 namespace {
 
@@ -45,39 +47,17 @@ bool same_plan(const StepDescription& a, const StepDescription& b) {
 
 }  // namespace
 
-Card::Card(int device_index) : device(device_index) {
-  cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-  multiprocessors = properties.multiProcessorCount;
-  memory = properties.totalGlobalMem;
-  hopper = properties.major == 9;
-  if (cublasCreate(&blas) != CUBLAS_STATUS_SUCCESS) throw Error("cublas: cannot be initialised");
-  // Its own would be allocated inside a recording.
-  blas_workspace = DeviceMemory(std::size_t{32} << 20);
-  (void)cublasSetWorkspace(blas, blas_workspace.data(), blas_workspace.bytes());
-}
-
-Card::~Card() { (void)cublasDestroy(blas); }
-
-bool is_capturing(cudaStream_t stream) {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  check(cudaStreamIsCapturing(stream, &status), "cudaStreamIsCapturing");
-  return status != cudaStreamCaptureStatusNone;
-}
-
-void refuse_capture(cudaStream_t stream) {
-  if (is_capturing(stream)) throw Error("cuda: step once outside before recording it in a graph of your own");
-}
-
 struct Batch::Part {
   std::vector<std::size_t> indices;  // into the group's matrices
   DType compute = DType::f32, momentum = DType::f32, direction = DType::f32;
   std::vector<Bucket> buckets;
   std::vector<DeviceMatrix> matrices;  // as uploaded
+  std::vector<std::int64_t> measured;  ///< runs of each matrix when its diagnostics were taken
   DeviceMemory tables;
   StepMemory memory{};
   std::unique_ptr<Orthogonalizer> iteration;
   InputScale scale = InputScale::keep;
+  std::size_t scratch_offset = 0;
   bool squares_left = false;  ///< the iteration leaves the row squares of every matrix
 
   void make_buckets(std::span<const Matrix> all);
@@ -190,6 +170,7 @@ void Batch::Part::make_tables(const StepScalars* scalars) {
   tables = DeviceMemory(counter.used());
   Carver carver(tables.data());
   layout(carver);
+  measured.assign(matrices.size(), 0);
   memory.scalars = scalars;
   memory.matrix_count = static_cast<int>(matrices.size());
   memory.chunk_count = static_cast<int>(chunks.size());
@@ -259,6 +240,9 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
   std::size_t filled = 0, most = 0;
+  // Diagnostics are measured after the step, from its scratch: each part then has its own.
+  const bool keep_scratch = matrices.front().diagnostics != nullptr;
+  std::size_t kept = 0;
   for (std::size_t i : order) {
     const DType direction = direction_type(matrices[i], step, card_);
     const bool iterates = step.kind == StepDescription::Kind::pipeline;
@@ -268,23 +252,25 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
       parts_.back()->compute = matrices[i].compute;
       parts_.back()->momentum = matrices[i].momentum.dtype;  // a group has one for each compute type
       parts_.back()->direction = direction;
+      if (keep_scratch) kept = Carver::aligned(kept + filled);
+      parts_.back()->scratch_offset = kept;
       filled = 0;
     }
     parts_.back()->indices.push_back(i);
     filled += bytes;
-    most = std::max(most, filled);
+    most = std::max(most, kept + filled);
   }
   if (scratch_.bytes() < most) {
     scratch_ = DeviceMemory();
     scratch_ = DeviceMemory(most);
   }
   for (auto& part : parts_) {
-    Carver carver(scratch_.data());
+    Carver carver(scratch_.data() + part->scratch_offset);
     part->make_buckets(matrices);
     if (step.kind == StepDescription::Kind::adamw) carver = Carver(nullptr);  // needs none
     part->carve(matrices, carver);
     if (step.kind == StepDescription::Kind::pipeline) part->make_iteration(step, card_, carver);
-    if (step.kind == StepDescription::Kind::pipeline && carver.used() > scratch_.bytes())
+    if (step.kind == StepDescription::Kind::pipeline && part->scratch_offset + carver.used() > scratch_.bytes())
       throw Error("cuda: scratch counted too small");
     part->make_tables(reinterpret_cast<const StepScalars*>(scalars_.data()));
   }
@@ -356,6 +342,21 @@ void Batch::run(std::span<const Matrix> matrices, const StepDescription& step, c
   refresh_tables(matrices, step, stream);
   if (graph_ == nullptr) record();
   check(cudaGraphLaunch(graph_, stream), "cudaGraphLaunch");
+}
+
+void Batch::diagnose(std::span<const Matrix> matrices, std::size_t first, std::size_t count) {
+  check(cudaDeviceSynchronize(), "waiting for the step");
+  for (auto& part : parts_) {
+    for (std::size_t k = 0; k < part->indices.size(); ++k) {
+      const Matrix& x = matrices[part->indices[k]];
+      if (part->indices[k] < first || part->indices[k] >= first + count || x.diagnostics == nullptr) continue;
+      // Steps may also be replays of a graph of the caller's, so the device does the counting.
+      const std::int64_t runs = runs_of(part->memory, static_cast<int>(k));
+      if (runs == part->measured[k]) continue;
+      *x.diagnostics = measure(part->memory, part->matrices[k], static_cast<int>(k), card_.blas);
+      part->measured[k] = runs;
+    }
+  }
 }
 
 }  // namespace trasmuon::cuda

@@ -123,6 +123,7 @@ __global__ void decide(const DeviceMatrix* matrices, MatrixStatus* status, const
   squares = block_sum(squares, scratch);
   if (threadIdx.x != 0) return;
   s.unusable = 0;
+  ++s.runs;
   s.active = has_gradient && !refused;
   if (refused) ++*x.skipped;
   if (!s.active) return;

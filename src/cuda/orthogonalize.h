@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cublas_v2.h>
 #include <cuda_runtime.h>
 
 #include <memory>
 #include <vector>
 
+#include "cuda/blas.h"
 #include "cuda/device_memory.h"
 #include "stages/stages.h"
 #include "trasmuon/tensor.h"
@@ -48,7 +48,7 @@ std::unique_ptr<Orthogonalizer> make_gram_iteration(const std::vector<Bucket>& b
                                                     DType dtype, int multiprocessors, Carver& scratch);
 std::unique_ptr<Orthogonalizer> make_standard_iteration(const std::vector<Bucket>& buckets,
                                                         const OrthogonalizeStage& stage, const Precision& precision,
-                                                        cublasHandle_t blas, Carver& scratch);
+                                                        const Blas& blas, Carver& scratch);
 
 /// Whether the Gram form can hold these coefficients: b / c goes on a diagonal in 16 bits.
 bool fits_gram_form(const OrthogonalizeStage& stage);
