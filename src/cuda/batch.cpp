@@ -6,6 +6,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "cuda/diagnostics.h"
+
 namespace trasmuon::cuda {
 namespace {
 
@@ -57,39 +59,17 @@ bool same_plan(const StepDescription& a, const StepDescription& b) {
 
 }  // namespace
 
-Card::Card(int device_index) : device(device_index) {
-  cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-  multiprocessors = properties.multiProcessorCount;
-  memory = properties.totalGlobalMem;
-  hopper = properties.major == 9;
-  if (cublasCreate(&blas) != CUBLAS_STATUS_SUCCESS) throw Error("cublas: cannot be initialised");
-  // Its own would be allocated inside a recording.
-  blas_workspace = DeviceMemory(std::size_t{32} << 20);
-  (void)cublasSetWorkspace(blas, blas_workspace.data(), blas_workspace.bytes());
-}
-
-Card::~Card() { (void)cublasDestroy(blas); }
-
-bool is_capturing(cudaStream_t stream) {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  check(cudaStreamIsCapturing(stream, &status), "cudaStreamIsCapturing");
-  return status != cudaStreamCaptureStatusNone;
-}
-
-void refuse_capture(cudaStream_t stream) {
-  if (is_capturing(stream)) throw Error("cuda: step once outside before recording it in a graph of your own");
-}
-
 struct Batch::Part {
   std::vector<std::size_t> indices;  // into the group's matrices
-  DType compute = DType::f32, direction = DType::f32;
+  DType compute = DType::f32, momentum = DType::f32, direction = DType::f32;
   std::vector<Bucket> buckets;
   std::vector<DeviceMatrix> matrices;  // as uploaded
+  std::vector<std::int64_t> measured;  ///< runs of each matrix when its diagnostics were taken
   DeviceMemory tables;
   StepMemory memory{};
   std::vector<std::unique_ptr<Orthogonalizer>> iterations;  ///< each for some of the buckets
   InputScale scale = InputScale::keep;
+  std::size_t scratch_offset = 0;
   bool squares_left = false;  ///< the iteration leaves the row squares of every matrix
 
   void make_buckets(std::span<const Matrix> all, const StepDescription& step, const Card& card);
@@ -230,10 +210,12 @@ void Batch::Part::make_tables(const StepScalars* scalars) {
   tables = DeviceMemory(counter.used());
   Carver carver(tables.data());
   layout(carver);
+  measured.assign(matrices.size(), 0);
   memory.scalars = scalars;
   memory.matrix_count = static_cast<int>(matrices.size());
   memory.chunk_count = static_cast<int>(chunks.size());
   memory.compute = compute;
+  memory.momentum = momentum;
   memory.direction = direction;
   check(cudaMemset(memory.status, 0, matrices.size() * sizeof(MatrixStatus)), "cudaMemset");
   check(cudaMemcpy(const_cast<Chunk*>(memory.chunks), chunks.data(), chunks.size() * sizeof(Chunk),
@@ -305,18 +287,24 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
     if (parts_.empty() || parts_.back()->compute != matrices[i].compute || filled + bytes > most_scratch(card_)) {
       parts_.push_back(std::make_unique<Part>());
       parts_.back()->compute = matrices[i].compute;
+      parts_.back()->momentum = matrices[i].momentum.dtype;  // a group has one for each compute type
       parts_.back()->direction = direction;
       filled = 0;
     }
     parts_.back()->indices.push_back(i);
     filled += bytes;
   }
+  // Diagnostics are measured after the step, from its scratch: each part then has its own.
+  const bool keep_scratch = matrices.front().diagnostics != nullptr;
   std::size_t most = 0;
   for (auto& part : parts_) {
     part->make_buckets(matrices, step, card_);
     Carver counter(nullptr);
     part->carve(matrices, counter);
-    if (pipeline) most = std::max(most, counter.used() + part->iteration_scratch_bytes(step, card_));
+    if (!pipeline) continue;
+    const std::size_t bytes = Carver::aligned(counter.used() + part->iteration_scratch_bytes(step, card_));
+    part->scratch_offset = keep_scratch ? most : 0;
+    most = keep_scratch ? most + bytes : std::max(most, bytes);
   }
   if (scratch_.bytes() < most) {
     scratch_ = DeviceMemory();
@@ -324,10 +312,10 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
   }
   for (auto& part : parts_) {
     if (pipeline) {
-      Carver carver(scratch_.data());
+      Carver carver(scratch_.data() + part->scratch_offset);
       part->carve(matrices, carver);
       part->make_iteration(step, card_, carver);
-      if (carver.used() > scratch_.bytes()) throw Error("cuda: scratch counted too small");
+      if (part->scratch_offset + carver.used() > scratch_.bytes()) throw Error("cuda: scratch counted too small");
     }
     part->make_tables(reinterpret_cast<const StepScalars*>(scalars_.data()));
   }
@@ -399,6 +387,21 @@ void Batch::run(std::span<const Matrix> matrices, const StepDescription& step, c
   refresh_tables(matrices, step, stream);
   if (graph_ == nullptr) record();
   check(cudaGraphLaunch(graph_, stream), "cudaGraphLaunch");
+}
+
+void Batch::diagnose(std::span<const Matrix> matrices, std::size_t first, std::size_t count) {
+  check(cudaDeviceSynchronize(), "waiting for the step");
+  for (auto& part : parts_) {
+    for (std::size_t k = 0; k < part->indices.size(); ++k) {
+      const Matrix& x = matrices[part->indices[k]];
+      if (part->indices[k] < first || part->indices[k] >= first + count || x.diagnostics == nullptr) continue;
+      // Steps may also be replays of a graph of the caller's, so the device does the counting.
+      const std::int64_t runs = runs_of(part->memory, static_cast<int>(k));
+      if (runs == part->measured[k]) continue;
+      *x.diagnostics = measure(part->memory, part->matrices[k], static_cast<int>(k), card_.blas);
+      part->measured[k] = runs;
+    }
+  }
 }
 
 }  // namespace trasmuon::cuda

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cublas_v2.h>
 #include <cuda_runtime.h>
 
 #include <memory>
 #include <vector>
 
+#include "cuda/blas.h"
 #include "cuda/device_memory.h"
 #include "stages/stages.h"
 #include "trasmuon/tensor.h"
@@ -50,7 +50,7 @@ bool gram_form_ends_elsewhere(const OrthogonalizeStage& stage);
 /// Everything else: standard form with cuBLAS, input of norm 1, output in its place.
 std::unique_ptr<Orthogonalizer> make_standard_iteration(const std::vector<Bucket>& buckets,
                                                         const OrthogonalizeStage& stage, const Precision& precision,
-                                                        cublasHandle_t blas, Carver& scratch);
+                                                        const Blas& blas, Carver& scratch);
 std::size_t standard_scratch_bytes(const std::vector<Bucket>& buckets, DType dtype);
 
 /// The Gram form in one launch, a block for each matrix; Hopper, 16 bits, short sides up to kSmallSide,

@@ -4,13 +4,6 @@
 namespace trasmuon::test {
 namespace {
 
-template <class T>
-std::vector<T> state(const Optimizer& optimizer, std::size_t index, const char* name) {
-  std::vector<T> values(static_cast<std::size_t>(optimizer.state(index, name).shape.elements()));
-  optimizer.read_state(index, name, values.data());
-  return values;
-}
-
 using CudaTrajectory = OnGpu;
 
 TEST_F(CudaTrajectory, FollowsTheCpuInDouble) {
@@ -49,6 +42,21 @@ TEST_F(CudaTrajectory, StandardFormIn16Bits) {
       memory);
   for (int t = 0; t < 50; ++t) twins.step();
   EXPECT_LE(twins.distance(), 1e-2);
+}
+
+TEST_F(CudaTrajectory, MomentumInBf16) {
+  for (bool nesterov : {false, true}) {
+    const TrasMuonOptions options{.lr = 0.02,
+                                  .nesterov = nesterov,
+                                  .ns_form = NewtonSchulzForm::standard,
+                                  .ns_precision = NewtonSchulzPrecision::f32,
+                                  .momentum_dtype = MomentumDType::bf16};
+    Twins<float> twins(options, options, memory);
+    for (int t = 0; t < 50; ++t) twins.step(t % 7 == 3 ? 30 : 1, t == 20 ? 2 : -1);
+    // The last bit of f32 turns a rounding to bf16 now and then.
+    EXPECT_LE(twins.distance(), 1e-3) << nesterov;
+    EXPECT_EQ(twins.gpu().state_bytes(), twins.cpu().state_bytes());
+  }
 }
 
 TEST_F(CudaTrajectory, ANonFiniteGradientIsSkippedAndCounted) {

@@ -29,8 +29,8 @@ template <class T>
 class Twins {
  public:
   Twins(const Options& cpu_options, const Options& gpu_options, CudaMemory& memory,
-        const std::vector<Item>& items = mixed_items(), double weight_scale = 1)
-      : memory_(memory), rng_(1) {
+        const std::vector<Item>& items = mixed_items(), double weight_scale = 1, const OptimizerOptions& settings = {})
+      : memory_(memory) {
     Group cpu_group{cpu_options, {}}, gpu_group{gpu_options, {}};
     for (const Item& item : items) {
       weights_.push_back(random_values<T>(item.shape.elements(), rng_, weight_scale));
@@ -47,8 +47,8 @@ class Twins {
       p.device = Device::cuda(0);
       gpu_group.parameters.push_back(p);
     }
-    cpu_.emplace(std::vector{cpu_group});
-    gpu_.emplace(std::vector{gpu_group});
+    cpu_.emplace(std::vector{cpu_group}, settings);
+    gpu_.emplace(std::vector{gpu_group}, settings);
   }
 
   void step(double gradient_scale = 1, int bad = -1) {
@@ -90,7 +90,7 @@ class Twins {
 
  private:
   CudaMemory& memory_;
-  std::mt19937_64 rng_;
+  std::mt19937_64 rng_{1};
   std::vector<std::vector<T>> weights_;
   std::vector<T*> device_weights_, device_gradients_;
   std::optional<Optimizer> cpu_, gpu_;
@@ -105,6 +105,13 @@ inline double tolerance(NewtonSchulzPrecision precision) {
     case NewtonSchulzPrecision::bf16: return 5e-2;
     default: return 1e-2;
   }
+}
+
+template <class T>
+std::vector<T> state(const Optimizer& optimizer, std::size_t index, const char* name) {
+  std::vector<T> values(static_cast<std::size_t>(optimizer.state(index, name).shape.elements()));
+  optimizer.read_state(index, name, values.data());
+  return values;
 }
 
 }  // namespace trasmuon::test
