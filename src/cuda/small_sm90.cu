@@ -114,7 +114,7 @@ class Iteration {
       store_symmetric(sums, {.alpha = scale * scale}, r);
       for (bool has_q = false, ends = false; !ends; has_q = true, ++i) {
         ends = i + 1 == count || steps[i].restart;
-        step(steps[i], r, has_q, ends);
+        take_step(steps[i], r, has_q, ends);
       }
     }
     float none[1];
@@ -133,7 +133,7 @@ class Iteration {
   };
 
   /// Z from R; Q <- QZ, or Q <- Z where there is none yet; R <- RZ twice if more steps follow on it.
-  __device__ __forceinline__ void step(const SmallStep& step, char* r, bool has_q, bool last_on_r) const {
+  __device__ __forceinline__ void take_step(const SmallStep& step, char* r, bool has_q, bool last_on_r) const {
     char *q = shared_ + L::kQ, *z = has_q ? shared_ + L::kZ : q;
     const Combination polynomial{step.c, step.b, r, step.a, min(m_.rows, m_.cols)};
     for (int product = 0; product < (last_on_r ? 2 : 4); ++product) {  // a loop because the code is long
@@ -192,7 +192,7 @@ class Iteration {
     }
   }
 
-  /// sums (+)= `Depth` / 16 products of 64 x N, the operands by column or not.
+  /// sums += A B, 64 x N, `Depth` deep; next: bytes from 64 deep to the next 64.
   template <int Depth, int N, int AByColumn, int BByColumn, int Count>
   __device__ __forceinline__ static void multiply_boxes(float (&sums)[Count], const char* a, int next_a, const char* b,
                                                         int next_b) {
