@@ -74,9 +74,9 @@ __global__ void __launch_bounds__(kThreads)
           v[k] = beta2 * v[k] + (1 - beta2) * g[k] * g[k];
           w[k] = decay * w[k] - step_size * m[k] / (sqrt(v[k]) / root_correction + eps);
         }
-        store4<T>(row_of<T>(x.momentum, i), j, x.cols, aligned_s, m);
-        store4<T>(row_of<T>(x.second_moment, i), j, x.cols, aligned_s, v);
-        store4<T>(row_of<W>(x.weight, i), j, x.cols, aligned_w, w);
+        store4(row_of<T>(x.momentum, i), j, x.cols, aligned_s, m);
+        store4(row_of<T>(x.second_moment, i), j, x.cols, aligned_s, v);
+        store4(row_of<W>(x.weight, i), j, x.cols, aligned_w, w);
         store_rounded<T>(x.rounded, i, j, x.cols, w);
       }
     });

@@ -14,42 +14,6 @@ namespace {
 // Scratch beyond this is not taken: the matrices go in several parts, one after the other.
 std::size_t most_scratch(const Card& card) { return std::max(std::size_t{2} << 30, card.memory / 16); }
 
-int ceil_div(int a, int b) { return (a + b - 1) / b; }
-int round_up(int a, int b) { return ceil_div(a, b) * b; }
-
-DeviceView device_view(const MatrixView& x) { return {x.data, x.row_stride, x.dtype}; }
-
-int stored_rows(const Matrix& x) { return static_cast<int>(x.weight.rows); }
-int stored_cols(const Matrix& x) { return static_cast<int>(x.weight.cols); }
-
-bool same_shape(const Matrix& a, const Matrix& b) {
-  return a.transposed == b.transposed && a.weight.rows == b.weight.rows && a.weight.cols == b.weight.cols;
-}
-
-DType direction_type(const Matrix& x, const StepDescription& step, const Card& card) {
-  if (x.compute == DType::f64) return DType::f64;
-  if (!step.orthogonalize || step.orthogonalize->triples.empty()) return DType::f32;
-  switch (step.orthogonalize->precision) {
-    case NewtonSchulzPrecision::automatic:
-      return card.hopper && !fits_gram_form(*step.orthogonalize) ? DType::f32 : DType::f16;
-    case NewtonSchulzPrecision::f16: return DType::f16;
-    case NewtonSchulzPrecision::bf16: return DType::bf16;
-    default: return DType::f32;
-  }
-}
-
-enum class Iteration : std::uint8_t { none, gram, standard };
-
-Iteration iteration_kind(const StepDescription& step, DType direction, const Card& card) {
-  if (step.kind != StepDescription::Kind::pipeline || !step.orthogonalize || step.orthogonalize->triples.empty())
-    return Iteration::none;
-  const bool half = direction == DType::f16 || direction == DType::bf16;
-  return half && card.hopper && step.orthogonalize->form != NewtonSchulzForm::standard &&
-                 fits_gram_form(*step.orthogonalize)
-             ? Iteration::gram
-             : Iteration::standard;
-}
-
 bool same_plan(const StepDescription& a, const StepDescription& b) {
   if (a.kind != b.kind || a.orthogonalize.has_value() != b.orthogonalize.has_value()) return false;
   if (!a.orthogonalize) return true;
@@ -58,199 +22,6 @@ bool same_plan(const StepDescription& a, const StepDescription& b) {
 }
 
 }  // namespace
-
-struct Batch::Part {
-  std::vector<std::size_t> indices;  // into the group's matrices
-  DType compute = DType::f32, momentum = DType::f32, direction = DType::f32;
-  std::vector<Bucket> buckets;
-  std::vector<DeviceMatrix> matrices;  // as uploaded
-  std::vector<std::int64_t> measured;  ///< runs of each matrix when its diagnostics were taken
-  DeviceMemory tables;
-  StepMemory memory{};
-  std::vector<std::unique_ptr<Orthogonalizer>> iterations;  ///< each for some of the buckets
-  InputScale scale = InputScale::keep;
-  std::size_t scratch_offset = 0;
-  bool squares_left = false;  ///< the iteration leaves the row squares of every matrix
-
-  void make_buckets(std::span<const Matrix> all, const StepDescription& step, const Card& card);
-  /// Lends every matrix its scratch; with nothing to lend it only counts.
-  void carve(std::span<const Matrix> all, Carver& scratch);
-  std::vector<Bucket> small_buckets(bool small) const;  ///< or those that are not
-  std::size_t iteration_scratch_bytes(const StepDescription& step, const Card& card) const;
-  void make_iteration(const StepDescription& step, const Card& card, Carver& scratch);
-  void make_tables(const StepScalars* scalars);
-  void refresh(std::span<const Matrix> all, cudaStream_t stream);
-  /// Roughly, and without what the iteration needs for itself.
-  static std::size_t scratch_bytes(const Matrix& x, DType direction);
-};
-
-std::size_t Batch::Part::scratch_bytes(const Matrix& x, DType direction) {
-  const int rows = stored_rows(x), cols = stored_cols(x);
-  const std::size_t m = static_cast<std::size_t>(x.m), n = static_cast<std::size_t>(x.n);
-  const std::size_t row_chunks = static_cast<std::size_t>(ceil_div(rows, kChunkRows));
-  const std::size_t strips = static_cast<std::size_t>(ceil_div(cols, kChunkCols));
-  return size_of(direction) * static_cast<std::size_t>(rows) * static_cast<std::size_t>(round_up(cols, 8)) +
-         8 * (n * std::max(row_chunks, strips) + n + row_chunks * strips + 2 * m * std::max(row_chunks, strips) +
-              2 * m);
-}
-
-void Batch::Part::make_buckets(std::span<const Matrix> all, const StepDescription& step, const Card& card) {
-  const bool elsewhere = iteration_kind(step, direction, card) == Iteration::gram &&
-                         gram_form_ends_elsewhere(*step.orthogonalize);
-  for (std::size_t first = 0; first < indices.size();) {
-    std::size_t last = first;
-    while (last < indices.size() && same_shape(all[indices[last]], all[indices[first]])) ++last;
-    const Matrix& x = all[indices[first]];
-    buckets.push_back({.rows = stored_rows(x),
-                       .cols = stored_cols(x),
-                       .batch = static_cast<int>(last - first),
-                       .row_stride = round_up(stored_cols(x), 8),
-                       .in_place = !elsewhere || std::min(x.m, x.n) <= kSmallSide});
-    first = last;
-  }
-}
-
-void Batch::Part::carve(std::span<const Matrix> all, Carver& scratch) {
-  const std::size_t element = size_of(direction);
-  matrices.clear();
-  std::size_t position = 0;
-  for (Bucket& b : buckets) {
-    const std::size_t stride = std::size_t(b.rows) * b.row_stride * element;
-    const int row_chunks = ceil_div(b.rows, kChunkRows), strips = ceil_div(b.cols, kChunkCols);
-    b.x = scratch.take_bytes(stride * b.batch);
-    b.o = b.in_place ? b.x : scratch.take_bytes(stride * b.batch);
-    const auto entry = [&](void* bucket, int k) {
-      return DeviceView{bucket == nullptr ? nullptr : static_cast<std::byte*>(bucket) + k * stride, b.row_stride,
-                        direction};
-    };
-    const bool transposed = all[indices[position]].transposed;
-    const int tiles = ceil_div(b.cols, 256);
-    if (!transposed) b.row_squares = scratch.take<float>(std::size_t(b.batch) * tiles * b.rows);
-    for (int k = 0; k < b.batch; ++k, ++position) {
-      const Matrix& x = all[indices[position]];
-      DeviceMatrix d{};
-      d.rows = b.rows;
-      d.cols = b.cols;
-      d.transposed = x.transposed;
-      const auto m = static_cast<std::size_t>(x.m), n = static_cast<std::size_t>(x.n);
-      d.input = entry(b.x, k);
-      d.direction = entry(b.o, k);
-      d.column_part_count = x.transposed ? strips : row_chunks;
-      d.column_parts = scratch.take<double>(n * d.column_part_count);
-      d.energy = scratch.take<double>(n);
-      d.chunk_count = row_chunks * strips;
-      d.input_parts = scratch.take<double>(static_cast<std::size_t>(d.chunk_count));
-      d.row_part_count = x.transposed ? row_chunks : strips;
-      d.row_parts64 = scratch.take<double>(m * d.row_part_count);
-      d.row_factor = scratch.take_bytes(m * size_of(compute));
-      if (b.row_squares != nullptr) d.row_parts = b.row_squares + std::size_t(k) * tiles * b.rows;
-      matrices.push_back(d);
-    }
-  }
-}
-
-std::vector<Bucket> Batch::Part::small_buckets(bool small) const {
-  std::vector<Bucket> chosen;
-  for (const Bucket& b : buckets) {
-    if ((b.short_side() <= kSmallSide) == small) chosen.push_back(b);
-  }
-  return chosen;
-}
-
-std::size_t Batch::Part::iteration_scratch_bytes(const StepDescription& step, const Card& card) const {
-  switch (iteration_kind(step, direction, card)) {
-    case Iteration::gram: return gram_scratch_bytes(small_buckets(false), card.multiprocessors);
-    case Iteration::standard: return standard_scratch_bytes(buckets, direction);
-    default: return 0;
-  }
-}
-
-void Batch::Part::make_iteration(const StepDescription& step, const Card& card, Carver& scratch) {
-  scale = step.orthogonalize ? InputScale::unit : InputScale::keep;
-  switch (iteration_kind(step, direction, card)) {
-    case Iteration::gram:
-      scale = InputScale::half_range;
-      if (const auto small = small_buckets(true); !small.empty())
-        iterations.push_back(make_small_iteration(small, *step.orthogonalize, direction));
-      if (const auto large = small_buckets(false); !large.empty())
-        iterations.push_back(make_gram_iteration(large, *step.orthogonalize, direction, card.multiprocessors, scratch));
-      break;
-    case Iteration::standard: {
-      const Precision precision{direction, step.orthogonalize->precision == NewtonSchulzPrecision::tf32};
-      iterations.push_back(make_standard_iteration(buckets, *step.orthogonalize, precision, card.blas, scratch));
-      break;
-    }
-    default: break;
-  }
-  squares_left = !iterations.empty();
-  for (const auto& iteration : iterations) squares_left &= iteration->leaves_row_squares();
-  for (const DeviceMatrix& d : matrices) squares_left &= d.row_parts != nullptr;
-  for (DeviceMatrix& d : matrices) {
-    if (squares_left) d.row_part_count = ceil_div(d.cols, 256);
-    else d.row_parts = nullptr;
-  }
-}
-
-void Batch::Part::make_tables(const StepScalars* scalars) {
-  std::vector<Chunk> chunks;
-  for (std::size_t k = 0; k < matrices.size(); ++k) {
-    int index = 0;
-    for (int row = 0; row < matrices[k].rows; row += kChunkRows) {
-      for (int col = 0; col < matrices[k].cols; col += kChunkCols)
-        chunks.push_back({static_cast<int>(k), row, col, index++});
-    }
-  }
-  Carver counter(nullptr);
-  const auto layout = [&](Carver& carver) {
-    memory.matrices = carver.take<DeviceMatrix>(matrices.size());
-    memory.status = carver.take<MatrixStatus>(matrices.size());
-    memory.chunks = carver.take<Chunk>(chunks.size());
-  };
-  layout(counter);
-  tables = DeviceMemory(counter.used());
-  Carver carver(tables.data());
-  layout(carver);
-  measured.assign(matrices.size(), 0);
-  memory.scalars = scalars;
-  memory.matrix_count = static_cast<int>(matrices.size());
-  memory.chunk_count = static_cast<int>(chunks.size());
-  memory.compute = compute;
-  memory.momentum = momentum;
-  memory.direction = direction;
-  check(cudaMemset(memory.status, 0, matrices.size() * sizeof(MatrixStatus)), "cudaMemset");
-  check(cudaMemcpy(const_cast<Chunk*>(memory.chunks), chunks.data(), chunks.size() * sizeof(Chunk),
-                   cudaMemcpyHostToDevice),
-        "cudaMemcpy");
-}
-
-/// Uploads the matrices' pointers if they have changed. From pageable memory: CUDA takes its
-/// copy before the call returns.
-void Batch::Part::refresh(std::span<const Matrix> all, cudaStream_t stream) {
-  bool changed = false;
-  for (std::size_t k = 0; k < indices.size(); ++k) {
-    const Matrix& x = all[indices[k]];
-    DeviceMatrix d = matrices[k];
-    d.weight = device_view(x.weight);
-    d.rounded = device_view(x.rounded);
-    d.gradient = device_view(x.gradient);
-    d.momentum = device_view(x.momentum);
-    d.second_moment = device_view(x.second_moment);
-    d.v_row = x.v_row;
-    d.c_ema = x.c_ema;
-    d.c_last = x.c_last;
-    d.c_sum = x.c_sum;
-    d.e_ref = x.e_ref;
-    d.gamma_sum = x.gamma_sum;
-    d.step = x.step;
-    d.skipped = x.skipped;
-    changed |= std::memcmp(&d, &matrices[k], sizeof d) != 0;
-    matrices[k] = d;
-  }
-  if (!changed) return;
-  check(cudaMemcpyAsync(const_cast<DeviceMatrix*>(memory.matrices), matrices.data(),
-                        matrices.size() * sizeof(DeviceMatrix), cudaMemcpyHostToDevice, stream),
-        "uploading the table of matrices");
-}
 
 Batch::Batch(const Card& card) : card_(card) {
   check(cudaStreamCreateWithFlags(&recorder_, cudaStreamNonBlocking), "cudaStreamCreate");
@@ -268,27 +39,25 @@ Batch::~Batch() {
   (void)cudaStreamDestroy(side_);
 }
 
-/// Sorts the matrices by type and shape and cuts them into parts.
+/// Sorts the matrices by the way they are stepped and by shape, and cuts them into parts.
 void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) {
   check(cudaDeviceSynchronize(), "waiting for the step before");
   parts_.clear();
   std::vector<std::size_t> order(matrices.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto key = [&](std::size_t i) {
+  const auto key = [&](std::size_t i) {  // small ones first: their products can begin while the rest is read
     const Matrix& x = matrices[i];
-    return std::tuple(x.compute, x.transposed, x.weight.rows, x.weight.cols);
+    return std::tuple(way_of(x, step, card_), x.m * x.n, x.transposed, x.weight.rows);
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
   const bool pipeline = step.kind == StepDescription::Kind::pipeline;
   std::size_t filled = 0;
   for (std::size_t i : order) {
-    const DType direction = direction_type(matrices[i], step, card_);
-    const std::size_t bytes = pipeline ? Part::scratch_bytes(matrices[i], direction) : 0;
-    if (parts_.empty() || parts_.back()->compute != matrices[i].compute || filled + bytes > most_scratch(card_)) {
+    const Way way = way_of(matrices[i], step, card_);
+    const std::size_t bytes = pipeline ? Part::scratch_bytes(matrices[i], way) : 0;
+    if (parts_.empty() || parts_.back()->way != way || filled + bytes > most_scratch(card_)) {
       parts_.push_back(std::make_unique<Part>());
-      parts_.back()->compute = matrices[i].compute;
-      parts_.back()->momentum = matrices[i].momentum.dtype;  // a group has one for each compute type
-      parts_.back()->direction = direction;
+      parts_.back()->way = way;
       filled = 0;
     }
     parts_.back()->indices.push_back(i);
@@ -298,11 +67,11 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
   const bool keep_scratch = matrices.front().diagnostics != nullptr;
   std::size_t most = 0;
   for (auto& part : parts_) {
-    part->make_buckets(matrices, step, card_);
+    part->make_buckets(matrices, step);
     Carver counter(nullptr);
     part->carve(matrices, counter);
     if (!pipeline) continue;
-    const std::size_t bytes = Carver::aligned(counter.used() + part->iteration_scratch_bytes(step, card_));
+    const std::size_t bytes = Carver::aligned(counter.used() + part->iteration_scratch_bytes(card_));
     part->scratch_offset = keep_scratch ? most : 0;
     most = keep_scratch ? most + bytes : std::max(most, bytes);
   }
@@ -342,7 +111,11 @@ void Batch::enqueue(cudaStream_t stream) {
       enqueue_adamw(memory, stream);
       continue;
     }
-    enqueue_momentum(memory, part->scale, stream);
+    if (part->fused) {
+      part->fused->enqueue_step(memory, stream);
+      continue;
+    }
+    enqueue_momentum(memory, stream);
     const bool trust = planned_->scalars.trust;
     if (trust) {  // beside the iteration: it needs the energies only
       check(cudaEventRecord(fork_, stream), "cudaEventRecord");
@@ -350,7 +123,7 @@ void Batch::enqueue(cudaStream_t stream) {
       enqueue_trust_region(memory, side_);
       check(cudaEventRecord(join_, side_), "cudaEventRecord");
     }
-    for (const auto& iteration : part->iterations) iteration->enqueue(stream);
+    if (part->iteration) part->iteration->enqueue(stream);
     if (!part->squares_left) enqueue_row_squares(memory, stream);
     enqueue_row_scale(memory, stream);
     if (trust) check(cudaStreamWaitEvent(stream, join_), "cudaStreamWaitEvent");

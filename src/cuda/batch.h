@@ -8,19 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "cuda/card.h"
-#include "cuda/kernels.h"
-#include "cuda/orthogonalize.h"
-#include "stages/matrix.h"
+#include "cuda/part.h"
 
 namespace trasmuon::cuda {
-
-/// What the stages ask for, collected before anything is enqueued.
-struct StepDescription {
-  enum class Kind : std::uint8_t { pipeline, adamw } kind = Kind::pipeline;
-  StepScalars scalars{};
-  std::optional<OrthogonalizeStage> orthogonalize;
-};
 
 /// The matrices of one group on one device: tables, scratch, and the step as a recorded graph.
 class Batch {
@@ -37,7 +27,6 @@ class Batch {
   std::size_t workspace_bytes() const { return scratch_.bytes(); }
 
  private:
-  struct Part;  ///< as many matrices as the scratch holds at once
   void plan(std::span<const Matrix> matrices, const StepDescription& step);
   void refresh_tables(std::span<const Matrix> matrices, const StepDescription& step, cudaStream_t stream);
   void enqueue(cudaStream_t stream);

@@ -8,6 +8,7 @@
 #include "cuda/kernels.h"
 #include "cuda/orthogonalize.h"
 #include "cuda/products.h"
+#include "cuda/schedule.h"
 
 namespace trasmuon::cuda {
 namespace {
@@ -66,10 +67,10 @@ Windows windows_of(const std::vector<Bucket>& buckets, int multiprocessors) {
 
 /// The Gram form: with R = X X^T on the short side, Z = aI + bR + cR^2, Q <- Q Z, R <- Z R Z; X <- Q X
 /// at the end and wherever R is taken anew. All of it commutes, so all but X is symmetric.
-class GramIteration final : public Orthogonalizer {
+class GramProducts final : public GramIteration {
  public:
-  GramIteration(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage, DType dtype, int multiprocessors,
-                Carver& scratch)
+  GramProducts(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage, DType dtype, bool fused,
+               int multiprocessors, Carver& scratch)
       : triples_(stage.triples) {
     const Windows windows = windows_of(buckets, multiprocessors);
     const std::size_t bytes = slot_bytes(buckets);
@@ -77,13 +78,14 @@ class GramIteration final : public Orthogonalizer {
     std::vector<ProductSequence> sequences;
     for (const Bucket& bucket : buckets) {
       Carver first_slot(slots);
-      sequences.push_back(
-          {bucket.batch, phases(Workspace(bucket, first_slot, static_cast<std::int64_t>(bytes / 2), windows.slots))});
+      const Workspace workspace(bucket, first_slot, static_cast<std::int64_t>(bytes / 2), windows.slots);
+      sequences.push_back({bucket.batch, bucket.rows, bucket.cols, phases(workspace)});
     }
-    launch_.emplace(sequences, windows, dtype == DType::bf16, multiprocessors);
+    launch_.emplace(sequences, windows, fused, dtype == DType::bf16, multiprocessors);
   }
 
-  void enqueue(cudaStream_t stream) override { launch_->enqueue(stream); }
+  void enqueue(cudaStream_t stream) override { launch_->enqueue({}, stream); }
+  void enqueue_step(const StepMemory& step, cudaStream_t stream) override { launch_->enqueue(step, stream); }
   bool leaves_row_squares() const override { return true; }
 
  private:
@@ -179,9 +181,9 @@ std::size_t gram_scratch_bytes(const std::vector<Bucket>& buckets, int multiproc
   return slot_bytes(buckets) * static_cast<std::size_t>(windows_of(buckets, multiprocessors).slots);
 }
 
-std::unique_ptr<Orthogonalizer> make_gram_iteration(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage,
-                                                    DType dtype, int multiprocessors, Carver& scratch) {
-  return std::make_unique<GramIteration>(buckets, stage, dtype, multiprocessors, scratch);
+std::unique_ptr<GramIteration> make_gram_iteration(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage,
+                                                   DType dtype, bool fused, int multiprocessors, Carver& scratch) {
+  return std::make_unique<GramProducts>(buckets, stage, dtype, fused, multiprocessors, scratch);
 }
 
 }  // namespace trasmuon::cuda

@@ -38,6 +38,17 @@ __device__ __forceinline__ void barrier_wait(std::uint64_t* barrier, std::uint32
       : "memory");
 }
 
+/// Whether it would return at once.
+__device__ __forceinline__ bool barrier_passed(std::uint64_t* barrier, std::uint32_t phase) {
+  int passed;
+  asm volatile(
+      "{\n.reg .pred done;\nmbarrier.test_wait.parity.shared::cta.b64 done, [%1], %2;\nselp.b32 %0, 1, 0, done;\n}\n"
+      : "=r"(passed)
+      : "r"(shared_address(barrier)), "r"(phase)
+      : "memory");
+  return passed != 0;
+}
+
 /// A box of a three-dimensional tensor into shared memory; its bytes arrive at the barrier.
 __device__ __forceinline__ void load_box(void* to, const CUtensorMap* map, std::uint64_t* barrier, int x, int y,
                                          int z) {

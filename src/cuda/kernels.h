@@ -8,6 +8,13 @@
 // The kernels of a step, one file each, enqueued on a stream; errors show at the next check().
 namespace trasmuon::cuda {
 
+enum class InputScale : std::uint8_t {
+  keep,        ///< not orthogonalized: the momentum itself is the direction
+  unit,        ///< Frobenius norm 1
+  half_range,  ///< RMS kHalfRangeRms, in the middle of what f16 can hold
+};
+constexpr double kHalfRangeRms = 0.125;
+
 /// A batch of matrices of one compute type, as the kernels see it.
 struct StepMemory {
   const DeviceMatrix* matrices;
@@ -18,17 +25,11 @@ struct StepMemory {
   DType compute;    ///< f64 or f32
   DType momentum;   ///< the same, or bf16
   DType direction;  ///< of the iteration: f64, f32, f16 or bf16
+  InputScale scale;
 };
-
-enum class InputScale : std::uint8_t {
-  keep,        ///< not orthogonalized: the momentum itself is the direction
-  unit,        ///< Frobenius norm 1
-  half_range,  ///< RMS kHalfRangeRms, in the middle of what f16 can hold
-};
-constexpr double kHalfRangeRms = 0.125;
 
 /// M, the column energies, and the input of the iteration.
-void enqueue_momentum(const StepMemory& step, InputScale scale, cudaStream_t stream);
+void enqueue_momentum(const StepMemory& step, cudaStream_t stream);
 /// c; needs the energies only.
 void enqueue_trust_region(const StepMemory& step, cudaStream_t stream);
 /// Partial sums of the squares of O's rows, where the last product has not left them.

@@ -5,6 +5,7 @@
 #include <cuda_fp16.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "cuda/matrices.h"
 
@@ -51,11 +52,30 @@ __device__ __forceinline__ E narrow(T x) {
   else return static_cast<E>(x);
 }
 
+/// Loads and stores that do not push others out of the caches: what passes through a step is used once.
+template <class E>
+__device__ __forceinline__ Four<E> load_once(const Four<E>* from) {
+  using Word = std::conditional_t<sizeof(Four<E>) == 8, uint2, uint4>;
+  Four<E> four;
+#pragma unroll
+  for (std::size_t k = 0; k < sizeof four / sizeof(Word); ++k)
+    reinterpret_cast<Word*>(&four)[k] = __ldcs(reinterpret_cast<const Word*>(from) + k);
+  return four;
+}
+
+template <class E>
+__device__ __forceinline__ void store_once(Four<E>* to, const Four<E>& four) {
+  using Word = std::conditional_t<sizeof(Four<E>) == 8, uint2, uint4>;
+#pragma unroll
+  for (std::size_t k = 0; k < sizeof four / sizeof(Word); ++k)
+    __stcs(reinterpret_cast<Word*>(to) + k, reinterpret_cast<const Word*>(&four)[k]);
+}
+
 /// Elements [j, j + 4) of a row, zero from `cols` on. `aligned`: the row starts on a boundary of four.
 template <class T, class E>
 __device__ __forceinline__ void load4(const E* row, int j, int cols, bool aligned, T (&x)[4]) {
   if (aligned && j + 4 <= cols) {
-    const auto four = *reinterpret_cast<const Four<E>*>(row + j);
+    const Four<E> four = load_once(reinterpret_cast<const Four<E>*>(row + j));
 #pragma unroll
     for (int k = 0; k < 4; ++k) x[k] = widen<T>(four.x[k]);
     return;
@@ -64,13 +84,14 @@ __device__ __forceinline__ void load4(const E* row, int j, int cols, bool aligne
   for (int k = 0; k < 4; ++k) x[k] = j + k < cols ? widen<T>(row[j + k]) : T(0);
 }
 
-template <class T, class E>
+template <bool Once = true, class T, class E>
 __device__ __forceinline__ void store4(E* row, int j, int cols, bool aligned, const T (&x)[4]) {
   if (aligned && j + 4 <= cols) {
     Four<E> four;
 #pragma unroll
     for (int k = 0; k < 4; ++k) four.x[k] = narrow<E>(x[k]);
-    *reinterpret_cast<Four<E>*>(row + j) = four;
+    if constexpr (Once) store_once(reinterpret_cast<Four<E>*>(row + j), four);
+    else *reinterpret_cast<Four<E>*>(row + j) = four;
     return;
   }
 #pragma unroll
@@ -94,8 +115,8 @@ template <class T>
 __device__ __forceinline__ void store_rounded(const DeviceView& rounded, int i, int j, int cols, const T (&x)[4]) {
   if (rounded.data == nullptr) return;
   if (rounded.dtype == DType::bf16)
-    store4<T>(row_of<__nv_bfloat16>(rounded, i), j, cols, aligned4<__nv_bfloat16>(rounded), x);
-  else store4<T>(row_of<__half>(rounded, i), j, cols, aligned4<__half>(rounded), x);
+    store4(row_of<__nv_bfloat16>(rounded, i), j, cols, aligned4<__nv_bfloat16>(rounded), x);
+  else store4(row_of<__half>(rounded, i), j, cols, aligned4<__half>(rounded), x);
 }
 
 /// body(E{}) with the element type of a dtype; f64 goes with f64 alone.
@@ -110,21 +131,6 @@ __device__ __forceinline__ void with_element(DType dtype, Body&& body) {
       default: body(float{}); break;
     }
   }
-}
-
-/// Sum over the block in a fixed order; every thread gets it. `scratch` holds 33 doubles.
-__device__ __forceinline__ double block_sum(double x, double* scratch) {
-  for (int d = 16; d > 0; d /= 2) x += __shfl_xor_sync(~0u, x, d);
-  __syncthreads();
-  if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = x;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    double sum = 0;
-    for (unsigned w = 0; w < (blockDim.x + 31) / 32; ++w) sum += scratch[w];
-    scratch[32] = sum;
-  }
-  __syncthreads();
-  return scratch[32];
 }
 
 }  // namespace trasmuon::cuda

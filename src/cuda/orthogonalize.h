@@ -8,6 +8,7 @@
 
 #include "cuda/blas.h"
 #include "cuda/device_memory.h"
+#include "cuda/kernels.h"
 #include "stages/stages.h"
 #include "trasmuon/tensor.h"
 
@@ -40,9 +41,16 @@ class Orthogonalizer {
   virtual bool leaves_row_squares() const { return false; }
 };
 
-/// 16-bit iterates on Hopper: Gram form on tensor cores, input of RMS kHalfRangeRms.
-std::unique_ptr<Orthogonalizer> make_gram_iteration(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage,
-                                                    DType dtype, int multiprocessors, Carver& scratch);
+/// The iteration, or a whole step around it, as one launch.
+class GramIteration : public Orthogonalizer {
+ public:
+  virtual void enqueue_step(const StepMemory& step, cudaStream_t stream) = 0;
+};
+
+/// 16-bit iterates on Hopper: Gram form on tensor cores, input of RMS kHalfRangeRms. `fused`: made for
+/// enqueue_step(), else for enqueue().
+std::unique_ptr<GramIteration> make_gram_iteration(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage,
+                                                   DType dtype, bool fused, int multiprocessors, Carver& scratch);
 std::size_t gram_scratch_bytes(const std::vector<Bucket>& buckets, int multiprocessors);
 /// Whether its output cannot be where its input was.
 bool gram_form_ends_elsewhere(const OrthogonalizeStage& stage);

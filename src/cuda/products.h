@@ -47,33 +47,20 @@ struct Product {
 constexpr int row_square_tiles(int cols) { return (cols + 255) / 256; }
 constexpr int diagonal_block_count(int rows) { return (rows + 127) / 128; }
 
-/// What the matrices of one shape go through: products of one phase do not depend on each other,
-/// and all of them on the phase before.
-struct ProductSequence {
-  int batch = 0;
-  std::vector<std::vector<Product>> phases;
-};
+struct ProductSequence;
+struct Windows;
 
-/// Matrices [0, n) of all shapes together, n to a window: the slots of a window are taken over by the next.
-struct Windows {
-  std::vector<int> sizes;
-  int slots = 0;
-};
-
-/// So many matrices at a time that a phase of theirs keeps the multiprocessors busy while the next
-/// phase's operands are still in the cache. `short_sides`: of each matrix, in order.
-Windows choose_windows(const std::vector<int>& short_sides, int multiprocessors);
-
-/// All products of all matrices as one launch.
+/// All products of all matrices as one launch; `fused`: and the passes of a step beside them.
 class ProductLaunch {
  public:
-  ProductLaunch(const std::vector<ProductSequence>& sequences, const Windows& windows, bool bfloat16,
+  ProductLaunch(const std::vector<ProductSequence>& sequences, const Windows& windows, bool fused, bool bfloat16,
                 int multiprocessors);
-  void enqueue(cudaStream_t stream) const;
+  void enqueue(const StepMemory& step, cudaStream_t stream) const;
 
  private:
-  DeviceMemory maps_, tiles_, counters_;
-  int tile_count_ = 0, blocks_ = 0;
+  DeviceMemory maps_, tiles_, items_, counters_;
+  ProductTables tables_{};
+  int blocks_ = 0;
   bool bfloat16_ = false;
 };
 

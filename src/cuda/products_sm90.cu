@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One persistent block per multiprocessor. Of its warps, one takes the next tile of a list and waits
-// until what it needs is there, one fetches operands (bulk tensor copies into a ring of stages), two
-// warpgroups multiply 64 x 256 each, and two more warps store. A tile never waits for a later one,
-// and only blocks that are running take tiles: no deadlock.
+// One persistent block per multiprocessor. Of its warps, one takes the next tile of a list, waits
+// until what it needs is there and fetches the operands (bulk tensor copies into a ring of stages),
+// two warpgroups multiply 64 x 256 each, and another warp stores. The last two work through the
+// passes over G, M and W, which need what the products leave idle: the memory. Both lists are made so
+// that nothing waits for what comes later, and only blocks that are running take from them: no deadlock.
+#include "cuda/pass_items.cuh"
 #include "cuda/products_sm90.h"
 #include "cuda/tile_result.cuh"
 #include "cuda/wgmma.cuh"
@@ -14,14 +16,16 @@ namespace {
 constexpr int kDepth = 64;
 constexpr int kStages = 3;
 constexpr int kBytesA = 2 * kBox, kStageBytes = kBytesA + 4 * kBox;
-constexpr int kConsumers = 2, kThreads = 128 * (kConsumers + 1);
-constexpr int kTileRing = 3;  // multiplied, fetched, chosen
+constexpr int kConsumers = 2, kThreads = 128 * kConsumers + 64 + kTeam;
+constexpr int kTileRing = 3;  // the fetcher is at most two tiles ahead
 
 struct Control {
   std::uint64_t full[kStages], empty[kStages], staged[kConsumers], free[kConsumers];
   std::uint64_t chosen[kTileRing], finished[kTileRing];
   Tile tiles[kTileRing];
   StoreList stores[kConsumers];
+  PassItem item;
+  TeamMemory team;
 };
 
 struct Ring {
@@ -55,27 +59,6 @@ struct TileRing {
   }
 };
 
-__device__ void choose_all(const ProductTables& tables, TileRing ring) {
-  int ticket = static_cast<int>(atomicAdd(tables.ticket, 1));
-  for (;; ring.advance()) {
-    barrier_wait(&ring.finished[ring.at], ring.phase);
-    Tile& t = ring.tiles[ring.at];
-    const bool none = ticket >= tables.tile_count;
-    if (none) {
-      t.width = 0;
-    } else {
-      t = tables.tiles[ticket];
-      ticket = static_cast<int>(atomicAdd(tables.ticket, 1));
-      for (int k = 0; k < 2; ++k) {
-        if (t.wait[k] >= 0) wait_until(&tables.counters[t.wait[k]], static_cast<unsigned>(t.wait_for[k]));
-      }
-      fence_global_for_copies();
-    }
-    barrier_arrive(&ring.chosen[ring.at]);
-    if (none) return;
-  }
-}
-
 __device__ void fetch(const ProductMaps& maps, const Tile& t, Ring& ring) {
   for (int step = 0; step < t.steps; ++step, ring.advance()) {
     std::uint64_t* full = &ring.full[ring.stage];
@@ -96,10 +79,23 @@ __device__ void fetch(const ProductMaps& maps, const Tile& t, Ring& ring) {
 }
 
 __device__ void fetch_all(const ProductTables& tables, TileRing tiles, Ring ring) {
+  const auto draw = [&] { return static_cast<int>(atomicAdd(tables.tile_ticket, 1)); };
+  const auto look_up = [&](int ticket) {
+    Tile none{};
+    return ticket < tables.tile_count ? tables.tiles[ticket] : none;
+  };
+  int ticket = draw();
+  Tile next = look_up(ticket);
   for (;; tiles.advance()) {
-    const Tile t = tiles.wait();
-    tiles.release();
+    const Tile t = next;
+    barrier_wait(&tiles.finished[tiles.at], tiles.phase);
+    tiles.tiles[tiles.at] = t;
+    barrier_arrive(&tiles.chosen[tiles.at]);
     if (t.width == 0) return;
+    next = look_up(draw());  // on its way while this one is fetched
+    for (int k = 0; k < 2; ++k) {
+      if (t.wait[k] >= 0) wait_until(&tables.counters[t.wait[k]], static_cast<unsigned>(t.wait_for[k]));
+    }
     fence_global_for_copies();
     fetch(tables.maps[t.maps], t, ring);
   }
@@ -154,7 +150,7 @@ __device__ __forceinline__ void multiply_all(const ProductTables& tables, TileRi
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads, 1) products(const ProductTables tables) {
+__global__ void __launch_bounds__(kThreads, 1) products(const ProductTables tables, const StepMemory step) {
   __shared__ Control control;
   extern __shared__ char raw[];
   char* stages = raw + (1024 - shared_address(raw) % 1024) % 1024;  // the swizzle's period
@@ -170,7 +166,7 @@ __global__ void __launch_bounds__(kThreads, 1) products(const ProductTables tabl
     }
     for (int k = 0; k < kTileRing; ++k) {
       barrier_init(&control.chosen[k], 1);
-      barrier_init(&control.finished[k], 1 + 128 * kConsumers);
+      barrier_init(&control.finished[k], 128 * kConsumers);
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
@@ -178,23 +174,21 @@ __global__ void __launch_bounds__(kThreads, 1) products(const ProductTables tabl
 
   const int group = threadIdx.x / 128, thread = threadIdx.x % 128;
   const TileRing tiles{control.tiles, control.chosen, control.finished, 0};
-  const Ring ring{stages, control.full, control.empty, 0};
-  if (group == kConsumers) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
-    if (thread % 32 != 0) return;
-    switch (const int warp = thread / 32) {  // those that fill a ring find all of it free in the first round
-      case 0: choose_all(tables, {tiles.tiles, tiles.chosen, tiles.finished, 1}); break;
-      case 1: fetch_all(tables, tiles, {stages, ring.full, ring.empty, 1}); break;
-      default:
-        store_results(boxes + (warp - 2) * kStagedBoxes * kBox, control.stores[warp - 2], &control.staged[warp - 2],
-                      &control.free[warp - 2], tables.counters);
-    }
-  } else {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
-    multiply_all<T>(tables, tiles, ring,
+  if (group < kConsumers) {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 192;");
+    multiply_all<T>(tables, tiles, {stages, control.full, control.empty, 0},
                     Staging(boxes + group * kStagedBoxes * kBox, &control.stores[group], &control.staged[group],
                             &control.free[group], thread == 0),
                     group, thread);
+  } else {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 120;");
+    if (thread == 0) {  // who fills a ring finds all of it free in the first round
+      fetch_all(tables, {control.tiles, control.chosen, control.finished, 1}, {stages, control.full, control.empty, 1});
+    } else if (thread == 32) {
+      store_results(boxes, control.stores, control.staged, control.free, tables.counters);
+    } else if (thread >= 64) {
+      run_items<T>(tables, step, control.item, Team{thread - 64, control.team, 1 + kConsumers});
+    }
   }
 }
 
@@ -202,11 +196,12 @@ constexpr int kSharedBytes = kStages * kStageBytes + kConsumers * kStagedBoxes *
 
 }  // namespace
 
-cudaError_t launch_products_sm90(const ProductTables& tables, int blocks, bool bfloat16, cudaStream_t stream) {
+cudaError_t launch_products_sm90(const ProductTables& tables, const StepMemory& step, int blocks, bool bfloat16,
+                                 cudaStream_t stream) {
   const auto kernel = bfloat16 ? products<__nv_bfloat16> : products<__half>;
   const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
   if (error != cudaSuccess) return error;
-  kernel<<<static_cast<unsigned>(blocks), kThreads, kSharedBytes, stream>>>(tables);
+  kernel<<<static_cast<unsigned>(blocks), kThreads, kSharedBytes, stream>>>(tables, step);
   return cudaGetLastError();
 }
 

@@ -68,25 +68,44 @@ class Staging {
   int used_ = 0, count_ = 0;
 };
 
-/// The storing thread's end: returns when there is nothing more.
-__device__ inline void store_results(const char* boxes, const StoreList& list, std::uint64_t* staged,
+/// The storing thread's end, for both warpgroups: returns when there is nothing more. A tile is
+/// signalled as stored when there is nothing else to do, which is soon.
+__device__ inline void store_results(const char* boxes, const StoreList* lists, std::uint64_t* staged,
                                      std::uint64_t* free, unsigned* counters) {
-  for (std::uint32_t phase = 0;; phase ^= 1) {
-    barrier_wait(staged, phase);
-    const ProductMaps* maps = list.maps;
-    if (maps == nullptr) return;
-    for (int k = 0; k < list.count; ++k) {
-      const StoreList::Store& s = list.stores[k];
-      store_box(s.diagonal ? &maps->out_diagonal : &maps->out, boxes + s.box * kBox, s.x, s.y, s.z);
+  constexpr int kGroups = 2;
+  std::uint32_t phase[kGroups] = {};
+  int signals[kGroups], signal_count = 0;
+  for (int open = kGroups; open > 0;) {
+    bool idle = true;
+#pragma unroll
+    for (int g = 0; g < kGroups; ++g) {
+      if (signal_count == kGroups || !barrier_passed(&staged[g], phase[g])) continue;
+      idle = false;
+      phase[g] ^= 1;
+      const ProductMaps* maps = lists[g].maps;
+      if (maps == nullptr) {
+        --open;
+        continue;
+      }
+      for (int k = 0; k < lists[g].count; ++k) {
+        const StoreList::Store& s = lists[g].stores[k];
+        store_box(s.diagonal ? &maps->out_diagonal : &maps->out, boxes + (g * kStagedBoxes + s.box) * kBox, s.x, s.y,
+                  s.z);
+      }
+      commit_stores();
+      if (lists[g].signal >= 0) signals[signal_count++] = lists[g].signal;
+      wait_stores_read();
+      barrier_arrive(&free[g]);
     }
-    commit_stores();
-    const int signal = list.signal;
-    wait_stores_read();
-    barrier_arrive(free);
-    if (signal < 0) continue;
-    wait_stores_done();
-    fence_global_for_copies();
-    add_release(&counters[signal], 1);
+    if (!idle && signal_count < kGroups) continue;
+    if (signal_count > 0) {
+      wait_stores_done();
+      fence_global_for_copies();
+      for (int k = 0; k < signal_count; ++k) add_release(&counters[signals[k]], 1);
+      signal_count = 0;
+    } else {
+      __nanosleep(32);
+    }
   }
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+
 #include "cuda/kernels.h"
 #include "cuda/load.cuh"
+#include "cuda/team.cuh"
 
 namespace trasmuon::cuda {
-namespace {
-
-constexpr int kThreads = 512;
 
 /// The energies' bits order like the energies themselves: they are not negative.
 __device__ __forceinline__ std::uint64_t key_of(double energy) {
@@ -13,20 +13,20 @@ __device__ __forceinline__ std::uint64_t key_of(double energy) {
 }
 
 /// The value of rank `rank` (0 = smallest), eight bits a pass from the top.
-__device__ double select(const double* values, int n, int rank, int* counts, std::uint64_t* shared_key,
-                         int* shared_rank) {
+__device__ inline double select(const Team& team, const double* values, int n, int rank) {
+  int* counts = team.memory.counts;
   std::uint64_t prefix = 0;
   for (int shift = 56; shift >= 0; shift -= 8) {
-    for (int b = static_cast<int>(threadIdx.x); b < 256; b += kThreads) counts[b] = 0;
-    __syncthreads();
-    for (int j = static_cast<int>(threadIdx.x); j < n; j += kThreads) {
+    for (int b = team.thread; b < 256; b += kTeam) counts[b] = 0;
+    team.sync();
+    for (int j = team.thread; j < n; j += kTeam) {
       const std::uint64_t key = key_of(values[j]);
       if (shift == 56 || key >> (shift + 8) == prefix >> (shift + 8)) atomicAdd(&counts[(key >> shift) & 255], 1);
     }
-    __syncthreads();
-    if (threadIdx.x < 32) {
+    team.sync();
+    if (team.thread < 32) {
       // Each lane owns eight digits; the lane that holds the rank finds its digit.
-      const int lane = static_cast<int>(threadIdx.x);
+      const int lane = team.thread;
       int own = 0;
       for (int b = 0; b < 8; ++b) own += counts[8 * lane + b];
       int before = own;
@@ -38,13 +38,13 @@ __device__ double select(const double* values, int n, int rank, int* counts, std
       if (rank >= before && rank < before + own) {
         int digit = 8 * lane, left = rank - before;
         while (left >= counts[digit]) left -= counts[digit++];
-        *shared_key = prefix | static_cast<std::uint64_t>(digit) << shift;
-        *shared_rank = left;
+        team.memory.key = prefix | static_cast<std::uint64_t>(digit) << shift;
+        team.memory.rank = left;
       }
     }
-    __syncthreads();
-    prefix = *shared_key;
-    rank = *shared_rank;
+    team.sync();
+    prefix = team.memory.key;
+    rank = team.memory.rank;
   }
   return __longlong_as_double(static_cast<long long>(prefix));
 }
@@ -66,43 +66,35 @@ struct Gate {
   }
 };
 
+/// c
 template <class T>
-__global__ void __launch_bounds__(kThreads)
-    damp(const DeviceMatrix* matrices, MatrixStatus* status, const StepScalars* scalars) {
-  __shared__ int counts[256];
-  __shared__ std::uint64_t shared_key;
-  __shared__ int shared_rank;
-  __shared__ double shared_largest[kThreads / 32];
-  const DeviceMatrix& x = matrices[blockIdx.x];
-  MatrixStatus& s = status[blockIdx.x];
+__device__ void damp(const Team& team, const DeviceMatrix& x, MatrixStatus& s, const StepScalars& scalars) {
   if (s.active == 0) return;
-  const TrustRegionStage& stage = scalars->trust_region;
+  const TrustRegionStage& stage = scalars.trust_region;
   const int n = x.n();
   bool has_nan = false;
   double largest = 0;
-  for (int j = static_cast<int>(threadIdx.x); j < n; j += kThreads) {
+  for (int j = team.thread; j < n; j += kTeam) {
     has_nan |= isnan(x.energy[j]);
     largest = fmax(largest, x.energy[j]);
   }
-  for (int d = 16; d > 0; d /= 2) largest = fmax(largest, __shfl_xor_sync(~0u, largest, d));
-  if (threadIdx.x % 32 == 0) shared_largest[threadIdx.x / 32] = largest;
+  largest = team.largest(largest);
   double median = nan("");
-  if (!__syncthreads_or(has_nan)) {
-    median = select(x.energy, n, n / 2, counts, &shared_key, &shared_rank);
+  if (!team.any(has_nan)) {
+    median = select(team, x.energy, n, n / 2);
     if (n % 2 == 0) {
-      __syncthreads();
-      const double lower = select(x.energy, n, n / 2 - 1, counts, &shared_key, &shared_rank);
+      team.sync();
+      const double lower = select(team, x.energy, n, n / 2 - 1);
       median = lower + (median - lower) / 2;
     }
   }
-  for (int w = 0; w < kThreads / 32; ++w) largest = fmax(largest, shared_largest[w]);
 
   const std::int64_t t = *x.step;
   const double e_ref = stage.beta_energy * *x.e_ref + (1 - stage.beta_energy) * median;
   const double gamma_squared = stage.gamma * stage.gamma, gamma_sum = *x.gamma_sum + gamma_squared;
-  __syncthreads();  // all have read what the first thread now replaces
+  team.sync();  // all have read what the first thread now replaces
   const double reference = stage.guarded ? e_ref / (1 - pow(stage.beta_energy, static_cast<double>(t))) : e_ref;
-  if (threadIdx.x == 0) {
+  if (team.thread == 0) {
     *x.e_ref = e_ref;
     *x.gamma_sum = gamma_sum;
     s.reference = reference;
@@ -112,7 +104,7 @@ __global__ void __launch_bounds__(kThreads)
   const bool gate_step = damped && t % stage.period == 0;
   T* c_ema = static_cast<T*>(x.c_ema);
   T* c_last = static_cast<T*>(x.c_last);
-  for (int j = static_cast<int>(threadIdx.x); j < n; j += kThreads) {
+  for (int j = team.thread; j < n; j += kTeam) {
     const double c_sum = x.c_sum[j] + gamma_squared * static_cast<double>(c_last[j]);
     x.c_sum[j] = c_sum;
     const double c_avg = !stage.guarded ? c_sum / (gamma_sum + stage.eps) : gamma_sum > 0 ? c_sum / gamma_sum : 1.0;
@@ -124,13 +116,6 @@ __global__ void __launch_bounds__(kThreads)
     if (stage.guarded) value = fmin(fmax(value, stage.c_min), 1.0);
     c_last[j] = static_cast<T>(value);
   }
-}
-
-}  // namespace
-
-void enqueue_trust_region(const StepMemory& step, cudaStream_t stream) {
-  const auto kernel = step.compute == DType::f64 ? damp<double> : damp<float>;
-  kernel<<<static_cast<unsigned>(step.matrix_count), kThreads, 0, stream>>>(step.matrices, step.status, step.scalars);
 }
 
 }  // namespace trasmuon::cuda

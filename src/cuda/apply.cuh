@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+
 #include <cfloat>
 
 #include "cuda/kernels.h"
 #include "cuda/load.cuh"
+#include "cuda/team.cuh"
 
 namespace trasmuon::cuda {
-namespace {
 
-constexpr int kThreads = kChunkCols / 4;
-
+/// W
 template <class T, class X>
-__global__ void __launch_bounds__(kThreads)
-    apply(const DeviceMatrix* matrices, const MatrixStatus* status, const Chunk* chunks, const StepScalars* scalars) {
-  const Chunk chunk = chunks[blockIdx.x];
-  const DeviceMatrix& x = matrices[chunk.matrix];
-  if (status[chunk.matrix].active == 0) return;
+__device__ void apply_chunk(const Team& team, const DeviceMatrix& x, const MatrixStatus& status, const Chunk& chunk,
+                            const StepScalars& scalars) {
+  if (status.active == 0) return;
   const T* rows = static_cast<const T*>(x.row_factor);
-  const T* columns = scalars->trust ? static_cast<const T*>(x.c_last) : nullptr;
+  const T* columns = scalars.trust ? static_cast<const T*>(x.c_last) : nullptr;
   // In the storage's orientation the update is left_i * O_ij * right_j.
   const T* left = x.transposed ? columns : rows;
   const T* right = x.transposed ? rows : columns;
-  const T decay = static_cast<T>(scalars->decay);
-  const double eta_hat = status[chunk.matrix].eta_hat;
+  const T decay = static_cast<T>(scalars.decay);
+  const double eta_hat = status.eta_hat;
   const double most = sizeof(T) == 8 ? DBL_MAX : FLT_MAX;
-  const int j = chunk.col + 4 * static_cast<int>(threadIdx.x), last = min(chunk.row + kChunkRows, x.rows);
+  const int j = chunk.col + 4 * team.thread, last = min(chunk.row + kChunkRows, x.rows);
   T across[4] = {1, 1, 1, 1};
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
@@ -33,7 +32,7 @@ __global__ void __launch_bounds__(kThreads)
   with_element<T>(x.weight.dtype, [&](auto element) {
     using W = decltype(element);
     const bool aligned_w = aligned4<W>(x.weight);
-    constexpr int kAhead = 4;  // rows under way at once
+    constexpr int kAhead = sizeof(T) == 8 ? 4 : 8;  // rows under way at once
     for (int first = chunk.row; first < last; first += kAhead) {
       T o[kAhead][4], w[kAhead][4];
 #pragma unroll
@@ -50,26 +49,11 @@ __global__ void __launch_bounds__(kThreads)
         const T scale = static_cast<T>(fmin(eta_hat * (left != nullptr ? static_cast<double>(left[i]) : 1.0), most));
 #pragma unroll
         for (int k = 0; k < 4; ++k) w[a][k] = decay * w[a][k] - scale * o[a][k] * across[k];
-        store4<T>(row_of<W>(x.weight, i), j, x.cols, aligned_w, w[a]);
+        store4(row_of<W>(x.weight, i), j, x.cols, aligned_w, w[a]);
         store_rounded<T>(x.rounded, i, j, x.cols, w[a]);
       }
     }
   });
-}
-
-}  // namespace
-
-void enqueue_apply(const StepMemory& step, cudaStream_t stream) {
-  const auto run = [&](auto kernel) {
-    kernel<<<static_cast<unsigned>(step.chunk_count), kThreads, 0, stream>>>(step.matrices, step.status, step.chunks,
-                                                                             step.scalars);
-  };
-  switch (step.direction) {
-    case DType::f64: run(apply<double, double>); break;
-    case DType::f32: run(apply<float, float>); break;
-    case DType::f16: run(apply<float, __half>); break;
-    default: run(apply<float, __nv_bfloat16>); break;
-  }
 }
 
 }  // namespace trasmuon::cuda
