@@ -11,7 +11,7 @@ namespace trasmuon::cuda {
 
 /// W
 template <class T, class X>
-__device__ void apply_chunk(const Team& team, const DeviceMatrix& x, const MatrixStatus& status, const Chunk& chunk,
+__device__ __forceinline__ void apply_chunk(const Team& team, const DeviceMatrix& x, const MatrixStatus& status, const Chunk& chunk,
                             const StepScalars& scalars) {
   if (status.active == 0) return;
   const T* rows = static_cast<const T*>(x.row_factor);
@@ -28,31 +28,30 @@ __device__ void apply_chunk(const Team& team, const DeviceMatrix& x, const Matri
   for (int k = 0; k < 4; ++k) {
     if (right != nullptr && j + k < x.cols) across[k] = right[j + k];
   }
-  const bool aligned_o = aligned4<X>(x.direction);
   with_element<T>(x.weight.dtype, [&](auto element) {
     using W = decltype(element);
     const bool aligned_w = aligned4<W>(x.weight);
-    constexpr int kAhead = sizeof(T) == 8 ? 4 : 8;  // rows under way at once
-    for (int first = chunk.row; first < last; first += kAhead) {
-      T o[kAhead][4], w[kAhead][4];
+    with_bool(whole_fours<X>(x.direction, x.cols) && whole_fours<W>(x.weight, x.cols), [&](auto whole) {
+      constexpr int kAhead = sizeof(T) == 8 ? 4 : 8;  // rows under way at once
+      for (int first = chunk.row; first < last; first += kAhead) {
+        T o[kAhead][4], w[kAhead][4], factor[kAhead];
+        load_rows<whole.value, X>(x.direction, first, last, j, x.cols, o);
+        load_rows<whole.value, W>(x.weight, first, last, j, x.cols, w);
 #pragma unroll
-      for (int a = 0; a < kAhead; ++a) {
-        const int i = min(first + a, last - 1);
-        load4<T>(row_of<X>(x.direction, i), j, x.cols, aligned_o, o[a]);
-        load4<T>(row_of<W>(x.weight, i), j, x.cols, aligned_w, w[a]);
+        for (int a = 0; a < kAhead; ++a) factor[a] = left != nullptr ? left[min(first + a, last - 1)] : T(1);
+#pragma unroll
+        for (int a = 0; a < kAhead; ++a) {
+          const int i = first + a;
+          if (i >= last) break;
+          // eta^ of a direction that is zero may be beyond T; times zero it must still be zero.
+          const T scale = static_cast<T>(fmin(eta_hat * static_cast<double>(factor[a]), most));
+#pragma unroll
+          for (int k = 0; k < 4; ++k) w[a][k] = decay * w[a][k] - scale * o[a][k] * across[k];
+          store4(row_of<W>(x.weight, i), j, x.cols, aligned_w, w[a]);
+          store_rounded<T>(x.rounded, i, j, x.cols, w[a]);
+        }
       }
-#pragma unroll
-      for (int a = 0; a < kAhead; ++a) {
-        const int i = first + a;
-        if (i >= last) break;
-        // eta^ of a direction that is zero may be beyond T; times zero it must still be zero.
-        const T scale = static_cast<T>(fmin(eta_hat * (left != nullptr ? static_cast<double>(left[i]) : 1.0), most));
-#pragma unroll
-        for (int k = 0; k < 4; ++k) w[a][k] = decay * w[a][k] - scale * o[a][k] * across[k];
-        store4(row_of<W>(x.weight, i), j, x.cols, aligned_w, w[a]);
-        store_rounded<T>(x.rounded, i, j, x.cols, w[a]);
-      }
-    }
+    });
   });
 }
 

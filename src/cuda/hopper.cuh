@@ -79,14 +79,15 @@ __device__ __forceinline__ void add_release(unsigned* counter, unsigned value) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
 }
 
-/// Returns when the counter has reached `value`, and what was written before it did can be seen.
+/// Whether the counter has reached `value`: what was written before it did can then be seen.
+__device__ __forceinline__ bool has_reached(const unsigned* counter, unsigned value) {
+  unsigned seen;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
+  return seen >= value;
+}
+
 __device__ __forceinline__ void wait_until(const unsigned* counter, unsigned value) {
-  for (;;) {
-    unsigned seen;
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
-    if (seen >= value) return;
-    __nanosleep(64);
-  }
+  while (!has_reached(counter, value)) __nanosleep(64);
 }
 
 /// 16 bytes from global to shared memory, past the first cache: the first `bytes` of them, zeros after.

@@ -52,6 +52,16 @@ __device__ __forceinline__ E narrow(T x) {
   else return static_cast<E>(x);
 }
 
+template <class E>
+__device__ __forceinline__ E* row_of(const DeviceView& view, int i) {
+  return static_cast<E*>(view.data) + i * view.row_stride;
+}
+
+template <class E>
+__device__ __forceinline__ bool aligned4(const DeviceView& view) {
+  return view.row_stride % 4 == 0 && reinterpret_cast<std::uintptr_t>(view.data) % alignof(Four<E>) == 0;
+}
+
 /// Loads and stores that do not push others out of the caches: what passes through a step is used once.
 template <class E>
 __device__ __forceinline__ Four<E> load_once(const Four<E>* from) {
@@ -84,6 +94,35 @@ __device__ __forceinline__ void load4(const E* row, int j, int cols, bool aligne
   for (int k = 0; k < 4; ++k) x[k] = j + k < cols ? widen<T>(row[j + k]) : T(0);
 }
 
+/// Whether the fours of a row are whole and aligned: then load_rows need not ask.
+template <class E>
+__device__ __forceinline__ bool whole_fours(const DeviceView& view, int cols) {
+  return cols % 4 == 0 && aligned4<E>(view);
+}
+
+/// Elements [j, j + 4) of the rows [first, first + N), those from `last` on being the last one again.
+/// With `Whole` fours all loads are under way before the first is used.
+template <bool Whole, class E, class T, int N>
+__device__ __forceinline__ void load_rows(const DeviceView& view, int first, int last, int j, int cols,
+                                          T (&x)[N][4]) {
+  if constexpr (Whole) {
+    Four<E> fours[N];
+    const int inside = min(j, cols - 4);
+#pragma unroll
+    for (int k = 0; k < N; ++k)
+      fours[k] = load_once(reinterpret_cast<const Four<E>*>(row_of<E>(view, min(first + k, last - 1)) + inside));
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) x[k][e] = j < cols ? widen<T>(fours[k].x[e]) : T(0);
+    }
+  } else {
+#pragma unroll
+    for (int k = 0; k < N; ++k)
+      load4<T>(row_of<E>(view, min(first + k, last - 1)), j, cols, aligned4<E>(view), x[k]);
+  }
+}
+
 template <bool Once = true, class T, class E>
 __device__ __forceinline__ void store4(E* row, int j, int cols, bool aligned, const T (&x)[4]) {
   if (aligned && j + 4 <= cols) {
@@ -98,16 +137,6 @@ __device__ __forceinline__ void store4(E* row, int j, int cols, bool aligned, co
   for (int k = 0; k < 4; ++k) {
     if (j + k < cols) row[j + k] = narrow<E>(x[k]);
   }
-}
-
-template <class E>
-__device__ __forceinline__ E* row_of(const DeviceView& view, int i) {
-  return static_cast<E*>(view.data) + i * view.row_stride;
-}
-
-template <class E>
-__device__ __forceinline__ bool aligned4(const DeviceView& view) {
-  return view.row_stride % 4 == 0 && reinterpret_cast<std::uintptr_t>(view.data) % alignof(Four<E>) == 0;
 }
 
 /// The 16-bit copy beside a master weight, where there is one.
@@ -131,6 +160,13 @@ __device__ __forceinline__ void with_element(DType dtype, Body&& body) {
       default: body(float{}); break;
     }
   }
+}
+
+/// body(std::true_type) or body(std::false_type)
+template <class Body>
+__device__ __forceinline__ void with_bool(bool value, Body&& body) {
+  if (value) body(std::true_type{});
+  else body(std::false_type{});
 }
 
 }  // namespace trasmuon::cuda

@@ -29,27 +29,24 @@ __device__ __forceinline__ void for_each_four(const Team& team, const DeviceMatr
   const int last = min(chunk.row + kChunkRows, x.rows);
   with_element<T>(x.gradient.dtype, [&](auto element) {
     using G = decltype(element);
-    const bool aligned_g = aligned4<G>(x.gradient), aligned_m = aligned4<M>(x.momentum);
-    constexpr int kAhead = sizeof(T) == 8 ? 4 : 8;  // rows under way at once
-    for (int first = chunk.row; first < last; first += kAhead) {
-      T g[kAhead][4], m[kAhead][4];
+    with_bool(whole_fours<G>(x.gradient, x.cols) && whole_fours<M>(x.momentum, x.cols), [&](auto whole) {
+      constexpr int kAhead = sizeof(T) == 8 ? 4 : 8;  // rows under way at once
+      for (int first = chunk.row; first < last; first += kAhead) {
+        T g[kAhead][4], m[kAhead][4];
+        load_rows<whole.value, G>(x.gradient, first, last, j, x.cols, g);
+        load_rows<whole.value, M>(x.momentum, first, last, j, x.cols, m);
 #pragma unroll
-      for (int k = 0; k < kAhead; ++k) {
-        const int i = min(first + k, last - 1);
-        load4<T>(row_of<G>(x.gradient, i), j, x.cols, aligned_g, g[k]);
-        load4<T>(row_of<M>(x.momentum, i), j, x.cols, aligned_m, m[k]);
+        for (int k = 0; k < kAhead; ++k) {
+          if (first + k < last) body(first + k, j, g[k], m[k]);
+        }
       }
-#pragma unroll
-      for (int k = 0; k < kAhead; ++k) {
-        if (first + k < last) body(first + k, j, g[k], m[k]);
-      }
-    }
+    });
   });
 }
 
 /// Column energies and squares of M as it will be, and whether the gradient can be used.
 template <class T, class M>
-__device__ void read_chunk(const Team& team, const DeviceMatrix& x, MatrixStatus& status, const Chunk& chunk,
+__device__ __forceinline__ void read_chunk(const Team& team, const DeviceMatrix& x, MatrixStatus& status, const Chunk& chunk,
                            const StepScalars& scalars) {
   if (x.gradient.data == nullptr) return;
   const Momentum<T> momentum(scalars);
@@ -91,7 +88,7 @@ __device__ void read_chunk(const Team& team, const DeviceMatrix& x, MatrixStatus
 }
 
 /// The energies, whether to step at all, and the scale of the input.
-__device__ inline void decide(const Team& team, const DeviceMatrix& x, MatrixStatus& s, const StepScalars& scalars,
+__device__ __forceinline__ void decide(const Team& team, const DeviceMatrix& x, MatrixStatus& s, const StepScalars& scalars,
                               InputScale scale) {
   const int n = x.n();
   const bool has_gradient = x.gradient.data != nullptr;
@@ -126,7 +123,7 @@ __device__ inline void decide(const Team& team, const DeviceMatrix& x, MatrixSta
 
 /// M, and the iteration's input as X.
 template <class T, class M, class X>
-__device__ void write_chunk(const Team& team, const DeviceMatrix& x, const MatrixStatus& status, const Chunk& chunk,
+__device__ __forceinline__ void write_chunk(const Team& team, const DeviceMatrix& x, const MatrixStatus& status, const Chunk& chunk,
                             const StepScalars& scalars) {
   const bool aligned_x = aligned4<X>(x.input);
   if (status.active == 0) {

@@ -12,7 +12,7 @@
 namespace trasmuon::cuda {
 
 template <class X>
-__device__ void run_item(const PassItem& item, const StepMemory& step, unsigned* counters, const Team& team) {
+__device__ __forceinline__ void run_item(const PassItem& item, const StepMemory& step, unsigned* counters, const Team& team) {
   const DeviceMatrix& x = step.matrices[item.chunk.matrix];
   MatrixStatus& status = step.status[item.chunk.matrix];
   const StepScalars& scalars = *step.scalars;
@@ -44,7 +44,7 @@ __device__ void run_item(const PassItem& item, const StepMemory& step, unsigned*
 
 /// Takes items until there are none. `shared` passes them from the first thread to the others.
 template <class X>
-__device__ void run_items(const ProductTables& tables, const StepMemory& step, PassItem& shared, const Team& team) {
+__device__ __forceinline__ void run_items(const ProductTables& tables, const StepMemory& step, PassItem& shared, const Team& team) {
   int ticket = team.thread == 0 ? static_cast<int>(atomicAdd(tables.item_ticket, 1)) : 0;
   for (;;) {
     if (team.thread == 0) {

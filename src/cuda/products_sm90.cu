@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One persistent block per multiprocessor. Of its warps, one takes the next tile of a list, waits
-// until what it needs is there and fetches the operands (bulk tensor copies into a ring of stages),
-// two warpgroups multiply 64 x 256 each, and another warp stores. The last two work through the
-// passes over G, M and W, which need what the products leave idle: the memory. Both lists are made so
-// that nothing waits for what comes later, and only blocks that are running take from them: no deadlock.
+// One persistent block per multiprocessor. Of its warps, one takes tiles from a list, waits until what
+// they need is there, and stores results; one fetches operands (bulk tensor copies into a ring of
+// stages); two warpgroups multiply 64 x 256 each. The last two warps work through the passes over G,
+// M and W, which need what the products leave idle: the memory. Both lists are made so that nothing
+// waits for what comes later, and only blocks that are running take from them: no deadlock.
 #include "cuda/pass_items.cuh"
 #include "cuda/products_sm90.h"
 #include "cuda/tile_result.cuh"
@@ -17,7 +17,7 @@ constexpr int kDepth = 64;
 constexpr int kStages = 3;
 constexpr int kBytesA = 2 * kBox, kStageBytes = kBytesA + 4 * kBox;
 constexpr int kConsumers = 2, kThreads = 128 * kConsumers + 64 + kTeam;
-constexpr int kTileRing = 3;  // the fetcher is at most two tiles ahead
+constexpr int kTileRing = 3;  // multiplied, fetched, chosen
 
 struct Control {
   std::uint64_t full[kStages], empty[kStages], staged[kConsumers], free[kConsumers];
@@ -59,6 +59,42 @@ struct TileRing {
   }
 };
 
+/// Takes the next tile, and says so when all that it needs is there. Never waits long.
+class Chooser {
+ public:
+  __device__ Chooser(const ProductTables& tables, TileRing ring) : tables_(tables), ring_(ring) { draw(); }
+
+  __device__ bool all_done() const { return done_; }
+
+  __device__ void poll() {
+    if (done_) return;
+    Tile& t = ring_.tiles[ring_.at];
+    if (!taken_) {
+      if (!barrier_passed(&ring_.finished[ring_.at], ring_.phase)) return;
+      done_ = ticket_ >= tables_.tile_count;
+      if (done_) t.width = 0;
+      else t = tables_.tiles[ticket_];
+      taken_ = true;
+      draw();
+    }
+    for (int k = 0; k < 2 && !done_; ++k) {
+      if (t.wait[k] >= 0 && !has_reached(&tables_.counters[t.wait[k]], static_cast<unsigned>(t.wait_for[k]))) return;
+    }
+    fence_global_for_copies();
+    barrier_arrive(&ring_.chosen[ring_.at]);
+    taken_ = false;
+    ring_.advance();
+  }
+
+ private:
+  __device__ void draw() { ticket_ = static_cast<int>(atomicAdd(tables_.tile_ticket, 1)); }
+
+  const ProductTables& tables_;
+  TileRing ring_;
+  int ticket_;
+  bool taken_ = false, done_ = false;
+};
+
 __device__ void fetch(const ProductMaps& maps, const Tile& t, Ring& ring) {
   for (int step = 0; step < t.steps; ++step, ring.advance()) {
     std::uint64_t* full = &ring.full[ring.stage];
@@ -79,23 +115,10 @@ __device__ void fetch(const ProductMaps& maps, const Tile& t, Ring& ring) {
 }
 
 __device__ void fetch_all(const ProductTables& tables, TileRing tiles, Ring ring) {
-  const auto draw = [&] { return static_cast<int>(atomicAdd(tables.tile_ticket, 1)); };
-  const auto look_up = [&](int ticket) {
-    Tile none{};
-    return ticket < tables.tile_count ? tables.tiles[ticket] : none;
-  };
-  int ticket = draw();
-  Tile next = look_up(ticket);
   for (;; tiles.advance()) {
-    const Tile t = next;
-    barrier_wait(&tiles.finished[tiles.at], tiles.phase);
-    tiles.tiles[tiles.at] = t;
-    barrier_arrive(&tiles.chosen[tiles.at]);
+    const Tile t = tiles.wait();
+    tiles.release();
     if (t.width == 0) return;
-    next = look_up(draw());  // on its way while this one is fetched
-    for (int k = 0; k < 2; ++k) {
-      if (t.wait[k] >= 0) wait_until(&tables.counters[t.wait[k]], static_cast<unsigned>(t.wait_for[k]));
-    }
     fence_global_for_copies();
     fetch(tables.maps[t.maps], t, ring);
   }
@@ -166,7 +189,7 @@ __global__ void __launch_bounds__(kThreads, 1) products(const ProductTables tabl
     }
     for (int k = 0; k < kTileRing; ++k) {
       barrier_init(&control.chosen[k], 1);
-      barrier_init(&control.finished[k], 128 * kConsumers);
+      barrier_init(&control.finished[k], 1 + 128 * kConsumers);
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
@@ -182,10 +205,16 @@ __global__ void __launch_bounds__(kThreads, 1) products(const ProductTables tabl
                     group, thread);
   } else {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 120;");
-    if (thread == 0) {  // who fills a ring finds all of it free in the first round
-      fetch_all(tables, {control.tiles, control.chosen, control.finished, 1}, {stages, control.full, control.empty, 1});
+    // Who fills a ring finds all of it free in the first round.
+    if (thread == 0) {
+      Chooser chooser(tables, {control.tiles, control.chosen, control.finished, 1});
+      Stores stores(boxes, control.stores, control.staged, control.free, tables.counters);
+      while (!chooser.all_done() || !stores.all_done()) {
+        stores.poll();
+        chooser.poll();
+      }
     } else if (thread == 32) {
-      store_results(boxes, control.stores, control.staged, control.free, tables.counters);
+      fetch_all(tables, tiles, {stages, control.full, control.empty, 1});
     } else if (thread >= 64) {
       run_items<T>(tables, step, control.item, Team{thread - 64, control.team, 1 + kConsumers});
     }

@@ -68,46 +68,57 @@ class Staging {
   int used_ = 0, count_ = 0;
 };
 
-/// The storing thread's end, for both warpgroups: returns when there is nothing more. A tile is
-/// signalled as stored when there is nothing else to do, which is soon.
-__device__ inline void store_results(const char* boxes, const StoreList* lists, std::uint64_t* staged,
-                                     std::uint64_t* free, unsigned* counters) {
-  constexpr int kGroups = 2;
-  std::uint32_t phase[kGroups] = {};
-  int signals[kGroups], signal_count = 0;
-  for (int open = kGroups; open > 0;) {
+/// The storing thread's end, for both warpgroups. Never waits long.
+class Stores {
+ public:
+  __device__ Stores(const char* boxes, const StoreList* lists, std::uint64_t* staged, std::uint64_t* free,
+                    unsigned* counters)
+      : boxes_(boxes), lists_(lists), staged_(staged), free_(free), counters_(counters) {}
+
+  __device__ bool all_done() const { return open_ == 0 && pending_[0] < 0 && pending_[1] < 0; }
+
+  /// Stores what is staged. What was stored before is signalled when there is nothing else to do.
+  __device__ void poll() {
     bool idle = true;
 #pragma unroll
-    for (int g = 0; g < kGroups; ++g) {
-      if (signal_count == kGroups || !barrier_passed(&staged[g], phase[g])) continue;
+    for (int g = 0; g < 2; ++g) {
+      if (pending_[g] >= 0 || !barrier_passed(&staged_[g], phase_[g])) continue;
       idle = false;
-      phase[g] ^= 1;
-      const ProductMaps* maps = lists[g].maps;
+      phase_[g] ^= 1;
+      const ProductMaps* maps = lists_[g].maps;
       if (maps == nullptr) {
-        --open;
+        --open_;
         continue;
       }
-      for (int k = 0; k < lists[g].count; ++k) {
-        const StoreList::Store& s = lists[g].stores[k];
-        store_box(s.diagonal ? &maps->out_diagonal : &maps->out, boxes + (g * kStagedBoxes + s.box) * kBox, s.x, s.y,
+      for (int k = 0; k < lists_[g].count; ++k) {
+        const StoreList::Store& s = lists_[g].stores[k];
+        store_box(s.diagonal ? &maps->out_diagonal : &maps->out, boxes_ + (g * kStagedBoxes + s.box) * kBox, s.x, s.y,
                   s.z);
       }
       commit_stores();
-      if (lists[g].signal >= 0) signals[signal_count++] = lists[g].signal;
+      pending_[g] = lists_[g].signal;
       wait_stores_read();
-      barrier_arrive(&free[g]);
+      barrier_arrive(&free_[g]);
     }
-    if (!idle && signal_count < kGroups) continue;
-    if (signal_count > 0) {
-      wait_stores_done();
-      fence_global_for_copies();
-      for (int k = 0; k < signal_count; ++k) add_release(&counters[signals[k]], 1);
-      signal_count = 0;
-    } else {
-      __nanosleep(32);
+    if (!idle || (pending_[0] < 0 && pending_[1] < 0)) return;
+    wait_stores_done();
+    fence_global_for_copies();
+#pragma unroll
+    for (int g = 0; g < 2; ++g) {
+      if (pending_[g] >= 0) add_release(&counters_[pending_[g]], 1);
+      pending_[g] = -1;
     }
   }
-}
+
+ private:
+  const char* boxes_;
+  const StoreList* lists_;
+  std::uint64_t *staged_, *free_;
+  unsigned* counters_;
+  std::uint32_t phase_[2] = {};
+  int pending_[2] = {-1, -1};  ///< counters
+  int open_ = 2;
+};
 
 /// Line and 16-byte piece of a 64 x 64 box, swizzled as the bulk copies expect.
 __device__ __forceinline__ int swizzled(int line, int piece) { return line * 128 + ((piece ^ (line % 8)) * 16); }

@@ -13,7 +13,7 @@ __device__ __forceinline__ std::uint64_t key_of(double energy) {
 }
 
 /// The value of rank `rank` (0 = smallest), eight bits a pass from the top.
-__device__ inline double select(const Team& team, const double* values, int n, int rank) {
+__device__ __forceinline__ double select(const Team& team, const double* values, int n, int rank) {
   int* counts = team.memory.counts;
   std::uint64_t prefix = 0;
   for (int shift = 56; shift >= 0; shift -= 8) {
@@ -68,7 +68,7 @@ struct Gate {
 
 /// c
 template <class T>
-__device__ void damp(const Team& team, const DeviceMatrix& x, MatrixStatus& s, const StepScalars& scalars) {
+__device__ __forceinline__ void damp(const Team& team, const DeviceMatrix& x, MatrixStatus& s, const StepScalars& scalars) {
   if (s.active == 0) return;
   const TrustRegionStage& stage = scalars.trust_region;
   const int n = x.n();
