@@ -27,7 +27,7 @@ class Optimizer:
     def __init__(self, library, rule, parameters, **options):
         self._lib = ctypes.CDLL(library)
         self._lib.trasmuon_last_error.restype = ctypes.c_char_p
-        self._parameters = parameters
+        self._parameters, self._gradients = parameters, None
         handle, builder = ctypes.c_void_p(), ctypes.c_void_p()
         self._call("trasmuon_options_create", rule.encode(), ctypes.byref(handle))
         for field, value in options.items():
@@ -43,9 +43,10 @@ class Optimizer:
         self._lib.trasmuon_options_destroy(handle)
 
     def step(self, stream):
-        gradients = (_Tensor * len(self._parameters))(*[_view(p.grad) for p in self._parameters])
-        self._call("trasmuon_optimizer_step_on", self._handle, gradients, ctypes.c_size_t(len(gradients)),
-                   ctypes.c_void_p(stream))
+        if self._gradients is None:  # they stay where they are: once is enough, as in a program in C
+            self._gradients = (_Tensor * len(self._parameters))(*[_view(p.grad) for p in self._parameters])
+        self._call("trasmuon_optimizer_step_on", self._handle, self._gradients,
+                   ctypes.c_size_t(len(self._gradients)), ctypes.c_void_p(stream))
 
     def bytes(self, kind):
         value = ctypes.c_size_t()

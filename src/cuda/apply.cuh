@@ -11,8 +11,8 @@ namespace trasmuon::cuda {
 
 /// W
 template <class T, class X>
-__device__ __forceinline__ void apply_chunk(const Team& team, const DeviceMatrix& x, const MatrixStatus& status, const Chunk& chunk,
-                            const StepScalars& scalars) {
+__device__ __forceinline__ void apply_chunk(const Team& team, const DeviceMatrix& x, const MatrixStatus& status,
+                                            const Chunk& chunk, const StepScalars& scalars) {
   if (status.active == 0) return;
   const T* rows = static_cast<const T*>(x.row_factor);
   const T* columns = scalars.trust ? static_cast<const T*>(x.c_last) : nullptr;
@@ -32,7 +32,7 @@ __device__ __forceinline__ void apply_chunk(const Team& team, const DeviceMatrix
     using W = decltype(element);
     const bool aligned_w = aligned4<W>(x.weight);
     with_bool(whole_fours<X>(x.direction, x.cols) && whole_fours<W>(x.weight, x.cols), [&](auto whole) {
-      constexpr int kAhead = sizeof(T) == 8 ? 4 : 8;  // rows under way at once
+      constexpr int kAhead = 4;  // rows under way at once
       for (int first = chunk.row; first < last; first += kAhead) {
         T o[kAhead][4], w[kAhead][4], factor[kAhead];
         load_rows<whole.value, X>(x.direction, first, last, j, x.cols, o);

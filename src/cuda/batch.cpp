@@ -45,9 +45,9 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
   parts_.clear();
   std::vector<std::size_t> order(matrices.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto key = [&](std::size_t i) {  // small ones first: their products can begin while the rest is read
+  const auto key = [&](std::size_t i) {
     const Matrix& x = matrices[i];
-    return std::tuple(way_of(x, step, card_), x.m * x.n, x.transposed, x.weight.rows);
+    return std::tuple(way_of(x, step, card_), x.transposed, x.weight.rows, x.weight.cols);
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
   const bool pipeline = step.kind == StepDescription::Kind::pipeline;
@@ -109,10 +109,6 @@ void Batch::enqueue(cudaStream_t stream) {
     const StepMemory& memory = part->memory;
     if (planned_->kind == StepDescription::Kind::adamw) {
       enqueue_adamw(memory, stream);
-      continue;
-    }
-    if (part->fused) {
-      part->fused->enqueue_step(memory, stream);
       continue;
     }
     enqueue_momentum(memory, stream);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <utility>
+#include <vector>
 
 #include "cuda/check.h"
 
@@ -47,6 +48,15 @@ class DeviceMemory {
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
 };
+
+/// The values, in memory of their own.
+template <class T>
+DeviceMemory upload(const std::vector<T>& values) {
+  DeviceMemory memory(values.size() * sizeof(T));
+  if (!values.empty())
+    check(cudaMemcpy(memory.data(), values.data(), memory.bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
+  return memory;
+}
 
 /// Hands out pieces of a block of memory; with no block it only counts.
 class Carver {

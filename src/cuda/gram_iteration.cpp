@@ -13,10 +13,6 @@
 namespace trasmuon::cuda {
 namespace {
 
-/// Whether R is taken anew from X after this many steps. In 16 bits R's small eigenvalues drown
-/// after three steps and may turn negative, which the polynomial then amplifies.
-bool restarts_after(std::size_t steps, std::size_t total) { return steps < total && steps % 3 == 2; }
-
 std::size_t passes_over_x(std::size_t steps) {
   std::size_t passes = 1;
   for (std::size_t s = 1; s < steps; ++s) passes += restarts_after(s, steps);
@@ -67,10 +63,10 @@ Windows windows_of(const std::vector<Bucket>& buckets, int multiprocessors) {
 
 /// The Gram form: with R = X X^T on the short side, Z = aI + bR + cR^2, Q <- Q Z, R <- Z R Z; X <- Q X
 /// at the end and wherever R is taken anew. All of it commutes, so all but X is symmetric.
-class GramProducts final : public GramIteration {
+class GramIteration final : public Orthogonalizer {
  public:
-  GramProducts(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage, DType dtype, bool fused,
-               int multiprocessors, Carver& scratch)
+  GramIteration(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage, DType dtype, int multiprocessors,
+                Carver& scratch)
       : triples_(stage.triples) {
     const Windows windows = windows_of(buckets, multiprocessors);
     const std::size_t bytes = slot_bytes(buckets);
@@ -79,13 +75,12 @@ class GramProducts final : public GramIteration {
     for (const Bucket& bucket : buckets) {
       Carver first_slot(slots);
       const Workspace workspace(bucket, first_slot, static_cast<std::int64_t>(bytes / 2), windows.slots);
-      sequences.push_back({bucket.batch, bucket.rows, bucket.cols, phases(workspace)});
+      sequences.push_back({bucket.batch, phases(workspace)});
     }
-    launch_.emplace(sequences, windows, fused, dtype == DType::bf16, multiprocessors);
+    launch_.emplace(sequences, windows, dtype == DType::bf16, multiprocessors);
   }
 
-  void enqueue(cudaStream_t stream) override { launch_->enqueue({}, stream); }
-  void enqueue_step(const StepMemory& step, cudaStream_t stream) override { launch_->enqueue(step, stream); }
+  void enqueue(cudaStream_t stream) override { launch_->enqueue(stream); }
   bool leaves_row_squares() const override { return true; }
 
  private:
@@ -121,11 +116,9 @@ class GramProducts final : public GramIteration {
   /// R <- X X^T or X^T X, whichever is smaller.
   Product gram(const Workspace& w, std::size_t at, std::size_t step) const {
     const bool wide = w.bucket.rows <= w.bucket.cols;
-    Product p{.form = wide ? Product::Form::gram_rows : Product::Form::gram_columns,
-              .a = w.x[at],
-              .b = w.x[at],
-              .out = w.r};
-    if (step == 0) p.alpha = static_cast<float>(1 / (norm(w) * norm(w)));
+    Product p{
+        .form = wide ? Product::Form::gram_rows : Product::Form::gram_columns, .a = w.x[at], .b = w.x[at], .out = w.r};
+    if (step == 0) p.alpha = static_cast<float>(1 / (half_range_norm(w.bucket) * half_range_norm(w.bucket)));
     return shifted(p, step);
   }
 
@@ -146,7 +139,7 @@ class GramProducts final : public GramIteration {
               .a = wide ? w.q : w.x[at],
               .b = wide ? w.x[at] : w.q,
               .out = w.x[1 - at]};
-    if (normalise) p.alpha = static_cast<float>(1 / norm(w));
+    if (normalise) p.alpha = static_cast<float>(1 / half_range_norm(w.bucket));
     if (last) p.row_squares = w.bucket.row_squares;
     return p;
   }
@@ -156,10 +149,6 @@ class GramProducts final : public GramIteration {
     p.write_shifted = true;
     p.shift = static_cast<float>(triples_[step].b / triples_[step].c);
     return p;
-  }
-
-  static double norm(const Workspace& w) {
-    return kHalfRangeRms * std::sqrt(static_cast<double>(w.bucket.rows) * w.bucket.cols);
   }
 
   std::vector<NewtonSchulzTriple> triples_;
@@ -175,15 +164,19 @@ bool fits_gram_form(const OrthogonalizeStage& stage) {
   return !stage.triples.empty();
 }
 
+double half_range_norm(const Bucket& bucket) {
+  return kHalfRangeRms * std::sqrt(static_cast<double>(bucket.rows) * bucket.cols);
+}
+
 bool gram_form_ends_elsewhere(const OrthogonalizeStage& stage) { return passes_over_x(stage.triples.size()) % 2 == 1; }
 
 std::size_t gram_scratch_bytes(const std::vector<Bucket>& buckets, int multiprocessors) {
   return slot_bytes(buckets) * static_cast<std::size_t>(windows_of(buckets, multiprocessors).slots);
 }
 
-std::unique_ptr<GramIteration> make_gram_iteration(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage,
-                                                   DType dtype, bool fused, int multiprocessors, Carver& scratch) {
-  return std::make_unique<GramProducts>(buckets, stage, dtype, fused, multiprocessors, scratch);
+std::unique_ptr<Orthogonalizer> make_gram_iteration(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage,
+                                                    DType dtype, int multiprocessors, Carver& scratch) {
+  return std::make_unique<GramIteration>(buckets, stage, dtype, multiprocessors, scratch);
 }
 
 }  // namespace trasmuon::cuda

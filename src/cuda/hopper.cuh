@@ -38,17 +38,6 @@ __device__ __forceinline__ void barrier_wait(std::uint64_t* barrier, std::uint32
       : "memory");
 }
 
-/// Whether it would return at once.
-__device__ __forceinline__ bool barrier_passed(std::uint64_t* barrier, std::uint32_t phase) {
-  int passed;
-  asm volatile(
-      "{\n.reg .pred done;\nmbarrier.test_wait.parity.shared::cta.b64 done, [%1], %2;\nselp.b32 %0, 1, 0, done;\n}\n"
-      : "=r"(passed)
-      : "r"(shared_address(barrier)), "r"(phase)
-      : "memory");
-  return passed != 0;
-}
-
 /// A box of a three-dimensional tensor into shared memory; its bytes arrive at the barrier.
 __device__ __forceinline__ void load_box(void* to, const CUtensorMap* map, std::uint64_t* barrier, int x, int y,
                                          int z) {
@@ -79,15 +68,14 @@ __device__ __forceinline__ void add_release(unsigned* counter, unsigned value) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
 }
 
-/// Whether the counter has reached `value`: what was written before it did can then be seen.
-__device__ __forceinline__ bool has_reached(const unsigned* counter, unsigned value) {
-  unsigned seen;
-  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
-  return seen >= value;
-}
-
+/// Returns when the counter has reached `value`, and what was written before it did can be seen.
 __device__ __forceinline__ void wait_until(const unsigned* counter, unsigned value) {
-  while (!has_reached(counter, value)) __nanosleep(64);
+  for (;;) {
+    unsigned seen;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
+    if (seen >= value) return;
+    __nanosleep(64);
+  }
 }
 
 /// 16 bytes from global to shared memory, past the first cache: the first `bytes` of them, zeros after.

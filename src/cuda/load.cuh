@@ -103,8 +103,7 @@ __device__ __forceinline__ bool whole_fours(const DeviceView& view, int cols) {
 /// Elements [j, j + 4) of the rows [first, first + N), those from `last` on being the last one again.
 /// With `Whole` fours all loads are under way before the first is used.
 template <bool Whole, class E, class T, int N>
-__device__ __forceinline__ void load_rows(const DeviceView& view, int first, int last, int j, int cols,
-                                          T (&x)[N][4]) {
+__device__ __forceinline__ void load_rows(const DeviceView& view, int first, int last, int j, int cols, T (&x)[N][4]) {
   if constexpr (Whole) {
     Four<E> fours[N];
     const int inside = min(j, cols - 4);
@@ -118,8 +117,7 @@ __device__ __forceinline__ void load_rows(const DeviceView& view, int first, int
     }
   } else {
 #pragma unroll
-    for (int k = 0; k < N; ++k)
-      load4<T>(row_of<E>(view, min(first + k, last - 1)), j, cols, aligned4<E>(view), x[k]);
+    for (int k = 0; k < N; ++k) load4<T>(row_of<E>(view, min(first + k, last - 1)), j, cols, aligned4<E>(view), x[k]);
   }
 }
 

@@ -68,10 +68,10 @@ struct StepScalars {
   AdamWOptions adamw;
 };
 
-/// Part of a matrix that one team of threads passes over: kChunkRows x kChunkCols, or less.
+/// Part of a matrix that one block of threads passes over: kChunkRows x kChunkCols, or less.
 struct Chunk {
   int matrix, row, col, index;  ///< index within the matrix
 };
-constexpr int kChunkRows = 256, kChunkCols = 256;
+constexpr int kChunkRows = 64, kChunkCols = 1024;
 
 }  // namespace trasmuon::cuda

@@ -30,7 +30,7 @@ __device__ __forceinline__ void for_each_four(const Team& team, const DeviceMatr
   with_element<T>(x.gradient.dtype, [&](auto element) {
     using G = decltype(element);
     with_bool(whole_fours<G>(x.gradient, x.cols) && whole_fours<M>(x.momentum, x.cols), [&](auto whole) {
-      constexpr int kAhead = sizeof(T) == 8 ? 4 : 8;  // rows under way at once
+      constexpr int kAhead = 4;  // rows under way at once
       for (int first = chunk.row; first < last; first += kAhead) {
         T g[kAhead][4], m[kAhead][4];
         load_rows<whole.value, G>(x.gradient, first, last, j, x.cols, g);
@@ -46,8 +46,8 @@ __device__ __forceinline__ void for_each_four(const Team& team, const DeviceMatr
 
 /// Column energies and squares of M as it will be, and whether the gradient can be used.
 template <class T, class M>
-__device__ __forceinline__ void read_chunk(const Team& team, const DeviceMatrix& x, MatrixStatus& status, const Chunk& chunk,
-                           const StepScalars& scalars) {
+__device__ __forceinline__ void read_chunk(const Team& team, const DeviceMatrix& x, MatrixStatus& status,
+                                           const Chunk& chunk, const StepScalars& scalars) {
   if (x.gradient.data == nullptr) return;
   const Momentum<T> momentum(scalars);
   const T largest = sizeof(T) == 8 ? static_cast<T>(1e150) : static_cast<T>(1e18);
@@ -88,8 +88,8 @@ __device__ __forceinline__ void read_chunk(const Team& team, const DeviceMatrix&
 }
 
 /// The energies, whether to step at all, and the scale of the input.
-__device__ __forceinline__ void decide(const Team& team, const DeviceMatrix& x, MatrixStatus& s, const StepScalars& scalars,
-                              InputScale scale) {
+__device__ __forceinline__ void decide(const Team& team, const DeviceMatrix& x, MatrixStatus& s,
+                                       const StepScalars& scalars, InputScale scale) {
   const int n = x.n();
   const bool has_gradient = x.gradient.data != nullptr;
   const bool refused = has_gradient && s.unusable != 0 && scalars.skip_nonfinite;
@@ -123,8 +123,8 @@ __device__ __forceinline__ void decide(const Team& team, const DeviceMatrix& x, 
 
 /// M, and the iteration's input as X.
 template <class T, class M, class X>
-__device__ __forceinline__ void write_chunk(const Team& team, const DeviceMatrix& x, const MatrixStatus& status, const Chunk& chunk,
-                            const StepScalars& scalars) {
+__device__ __forceinline__ void write_chunk(const Team& team, const DeviceMatrix& x, const MatrixStatus& status,
+                                            const Chunk& chunk, const StepScalars& scalars) {
   const bool aligned_x = aligned4<X>(x.input);
   if (status.active == 0) {
     const T zero[4] = {};

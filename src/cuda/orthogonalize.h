@@ -8,7 +8,6 @@
 
 #include "cuda/blas.h"
 #include "cuda/device_memory.h"
-#include "cuda/kernels.h"
 #include "stages/stages.h"
 #include "trasmuon/tensor.h"
 
@@ -41,16 +40,9 @@ class Orthogonalizer {
   virtual bool leaves_row_squares() const { return false; }
 };
 
-/// The iteration, or a whole step around it, as one launch.
-class GramIteration : public Orthogonalizer {
- public:
-  virtual void enqueue_step(const StepMemory& step, cudaStream_t stream) = 0;
-};
-
-/// 16-bit iterates on Hopper: Gram form on tensor cores, input of RMS kHalfRangeRms. `fused`: made for
-/// enqueue_step(), else for enqueue().
-std::unique_ptr<GramIteration> make_gram_iteration(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage,
-                                                   DType dtype, bool fused, int multiprocessors, Carver& scratch);
+/// 16-bit iterates on Hopper: Gram form on tensor cores, input of RMS kHalfRangeRms.
+std::unique_ptr<Orthogonalizer> make_gram_iteration(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage,
+                                                    DType dtype, int multiprocessors, Carver& scratch);
 std::size_t gram_scratch_bytes(const std::vector<Bucket>& buckets, int multiprocessors);
 /// Whether its output cannot be where its input was.
 bool gram_form_ends_elsewhere(const OrthogonalizeStage& stage);
@@ -66,6 +58,13 @@ std::size_t standard_scratch_bytes(const std::vector<Bucket>& buckets, DType dty
 constexpr int kSmallSide = 128;
 std::unique_ptr<Orthogonalizer> make_small_iteration(const std::vector<Bucket>& buckets,
                                                      const OrthogonalizeStage& stage, DType dtype);
+
+/// Whether the Gram form takes R anew from X after this many steps. In 16 bits R's small eigenvalues
+/// drown after three steps and may turn negative, which the polynomial then amplifies.
+constexpr bool restarts_after(std::size_t steps, std::size_t total) { return steps < total && steps % 3 == 2; }
+
+/// Norm of a matrix whose RMS is kHalfRangeRms.
+double half_range_norm(const Bucket& bucket);
 
 /// Whether the Gram form can hold these coefficients: b / c goes on a diagonal in 16 bits.
 bool fits_gram_form(const OrthogonalizeStage& stage);

@@ -126,7 +126,7 @@ void Part::make_iteration(const StepDescription& step, const Card& card, Carver&
   switch (way.iteration) {
     case Way::Iteration::gram:
       memory.scale = InputScale::half_range;
-      fused = make_gram_iteration(buckets, *step.orthogonalize, way.direction, true, card.multiprocessors, scratch);
+      iteration = make_gram_iteration(buckets, *step.orthogonalize, way.direction, card.multiprocessors, scratch);
       break;
     case Way::Iteration::small:
       memory.scale = InputScale::half_range;
@@ -139,7 +139,7 @@ void Part::make_iteration(const StepDescription& step, const Card& card, Carver&
     }
     default: break;
   }
-  const bool leaves = fused != nullptr || (iteration != nullptr && iteration->leaves_row_squares());
+  const bool leaves = iteration != nullptr && iteration->leaves_row_squares();
   squares_left = leaves;
   for (DeviceMatrix& d : matrices) {
     if (!leaves) d.row_parts = nullptr;

@@ -26,7 +26,7 @@ struct StepDescription {
 struct Way {
   enum class Iteration : std::uint8_t {
     none,
-    gram,      ///< the whole step is one launch
+    gram,      ///< all products of all matrices in one launch
     small,     ///< a block for each matrix
     standard,  ///< cuBLAS
   } iteration = Iteration::none;
@@ -39,7 +39,7 @@ Way way_of(const Matrix& x, const StepDescription& step, const Card& card);
 /// Matrices that are stepped the same way, as many as the scratch holds at once: tables and iteration.
 struct Part {
   Way way;
-  std::vector<std::size_t> indices;    ///< into the group's matrices; equal shapes side by side
+  std::vector<std::size_t> indices;  ///< into the group's matrices; equal shapes side by side
   std::vector<Bucket> buckets;
   std::vector<DeviceMatrix> matrices;  ///< as uploaded
   std::vector<std::int64_t> measured;  ///< runs of each matrix when its diagnostics were taken
@@ -47,8 +47,7 @@ struct Part {
   StepMemory memory{};
   std::size_t scratch_offset = 0;
   std::unique_ptr<Orthogonalizer> iteration;
-  std::unique_ptr<GramIteration> fused;  ///< instead
-  bool squares_left = false;             ///< the iteration leaves the row squares of every matrix
+  bool squares_left = false;  ///< the iteration leaves the row squares of every matrix
 
   /// Of a matrix, without what the iteration needs for itself.
   static std::size_t scratch_bytes(const Matrix& x, const Way& way);

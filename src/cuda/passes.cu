@@ -13,52 +13,45 @@ template <class T, class M>
 __global__ void __launch_bounds__(kTeam) read_pass(StepMemory step) {
   __shared__ TeamMemory memory;
   const Chunk chunk = step.chunks[blockIdx.x];
-  read_chunk<T, M>(Team{static_cast<int>(threadIdx.x), memory}, step.matrices[chunk.matrix],
-                   step.status[chunk.matrix], chunk, *step.scalars);
+  read_chunk<T, M>(Team(memory), step.matrices[chunk.matrix], step.status[chunk.matrix], chunk, *step.scalars);
 }
 
 __global__ void __launch_bounds__(kTeam) decide_all(StepMemory step) {
   __shared__ TeamMemory memory;
-  decide(Team{static_cast<int>(threadIdx.x), memory}, step.matrices[blockIdx.x], step.status[blockIdx.x],
-         *step.scalars, step.scale);
+  decide(Team(memory), step.matrices[blockIdx.x], step.status[blockIdx.x], *step.scalars, step.scale);
 }
 
 template <class T, class M, class X>
 __global__ void __launch_bounds__(kTeam) write_pass(StepMemory step) {
   __shared__ TeamMemory memory;
   const Chunk chunk = step.chunks[blockIdx.x];
-  write_chunk<T, M, X>(Team{static_cast<int>(threadIdx.x), memory}, step.matrices[chunk.matrix],
-                       step.status[chunk.matrix], chunk, *step.scalars);
+  write_chunk<T, M, X>(Team(memory), step.matrices[chunk.matrix], step.status[chunk.matrix], chunk, *step.scalars);
 }
 
 template <class T>
 __global__ void __launch_bounds__(kTeam) damp_all(StepMemory step) {
   __shared__ TeamMemory memory;
-  damp<T>(Team{static_cast<int>(threadIdx.x), memory}, step.matrices[blockIdx.x], step.status[blockIdx.x],
-          *step.scalars);
+  damp<T>(Team(memory), step.matrices[blockIdx.x], step.status[blockIdx.x], *step.scalars);
 }
 
 template <class T, class X>
 __global__ void __launch_bounds__(kTeam) square_pass(StepMemory step) {
   __shared__ TeamMemory memory;
   const Chunk chunk = step.chunks[blockIdx.x];
-  square_rows<T, X>(Team{static_cast<int>(threadIdx.x), memory}, step.matrices[chunk.matrix],
-                    step.status[chunk.matrix], chunk);
+  square_rows<T, X>(Team(memory), step.matrices[chunk.matrix], step.status[chunk.matrix], chunk);
 }
 
 template <class T>
 __global__ void __launch_bounds__(kTeam) scale_all(StepMemory step) {
   __shared__ TeamMemory memory;
-  scale_rows<T>(Team{static_cast<int>(threadIdx.x), memory}, step.matrices[blockIdx.x], step.status[blockIdx.x],
-                *step.scalars);
+  scale_rows<T>(Team(memory), step.matrices[blockIdx.x], step.status[blockIdx.x], *step.scalars);
 }
 
 template <class T, class X>
 __global__ void __launch_bounds__(kTeam) apply_pass(StepMemory step) {
   __shared__ TeamMemory memory;
   const Chunk chunk = step.chunks[blockIdx.x];
-  apply_chunk<T, X>(Team{static_cast<int>(threadIdx.x), memory}, step.matrices[chunk.matrix],
-                    step.status[chunk.matrix], chunk, *step.scalars);
+  apply_chunk<T, X>(Team(memory), step.matrices[chunk.matrix], step.status[chunk.matrix], chunk, *step.scalars);
 }
 
 template <class T>
@@ -116,9 +109,8 @@ void enqueue_row_scale(const StepMemory& step, cudaStream_t stream) {
 }
 
 void enqueue_apply(const StepMemory& step, cudaStream_t stream) {
-  with_types(step, [&]<class T, class X>(Type<T>, Type<X>) {
-    apply_pass<T, X><<<chunks_of(step), kTeam, 0, stream>>>(step);
-  });
+  with_types(
+      step, [&]<class T, class X>(Type<T>, Type<X>) { apply_pass<T, X><<<chunks_of(step), kTeam, 0, stream>>>(step); });
 }
 
 }  // namespace trasmuon::cuda

@@ -61,19 +61,12 @@ ProductMaps maps_of(const Product& product, bool bfloat16) {
   return maps;
 }
 
-template <class T>
-DeviceMemory upload(const std::vector<T>& values) {
-  DeviceMemory memory(values.size() * sizeof(T));
-  check(cudaMemcpy(memory.data(), values.data(), memory.bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
-  return memory;
-}
-
 }  // namespace
 
-ProductLaunch::ProductLaunch(const std::vector<ProductSequence>& sequences, const Windows& windows, bool fused,
-                             bool bfloat16, int multiprocessors)
+ProductLaunch::ProductLaunch(const std::vector<ProductSequence>& sequences, const Windows& windows, bool bfloat16,
+                             int multiprocessors)
     : bfloat16_(bfloat16) {
-  const Schedule schedule = make_schedule(sequences, windows, fused, multiprocessors);
+  const Schedule schedule = make_schedule(sequences, windows);
   std::vector<ProductMaps> maps;
   for (const ProductSequence& sequence : sequences) {
     for (const auto& phase : sequence.phases) {
@@ -82,22 +75,18 @@ ProductLaunch::ProductLaunch(const std::vector<ProductSequence>& sequences, cons
   }
   maps_ = upload(maps);
   tiles_ = upload(schedule.tiles);
-  items_ = upload(schedule.items);
   counters_ = DeviceMemory((kTickets + static_cast<std::size_t>(schedule.counters)) * sizeof(unsigned));
   tables_.maps = reinterpret_cast<const ProductMaps*>(maps_.data());
   tables_.tiles = reinterpret_cast<const Tile*>(tiles_.data());
-  tables_.items = reinterpret_cast<const PassItem*>(items_.data());
   tables_.tile_count = static_cast<int>(schedule.tiles.size());
-  tables_.item_count = static_cast<int>(schedule.items.size());
-  tables_.tile_ticket = reinterpret_cast<unsigned*>(counters_.data());
-  tables_.item_ticket = tables_.tile_ticket + 1;
-  tables_.counters = tables_.tile_ticket + kTickets;
-  blocks_ = std::min(multiprocessors, std::max(tables_.tile_count, tables_.item_count));
+  tables_.ticket = reinterpret_cast<unsigned*>(counters_.data());
+  tables_.counters = tables_.ticket + kTickets;
+  blocks_ = std::min(multiprocessors, tables_.tile_count);
 }
 
-void ProductLaunch::enqueue(const StepMemory& step, cudaStream_t stream) const {
+void ProductLaunch::enqueue(cudaStream_t stream) const {
   check(cudaMemsetAsync(counters_.data(), 0, counters_.bytes(), stream), "cudaMemsetAsync");
-  check(launch_products_sm90(tables_, step, blocks_, bfloat16_, stream), "launching products");
+  check(launch_products_sm90(tables_, blocks_, bfloat16_, stream), "launching products");
 }
 
 }  // namespace trasmuon::cuda

@@ -19,8 +19,9 @@ struct HalfMatrices {
   void* data = nullptr;
   int rows = 0, cols = 0, row_stride = 0, batch = 0;
   std::int64_t batch_stride = 0;
-  void* diagonal_blocks = nullptr;  ///< symmetric only: [batch, blocks, 128, 128] in the same strides, see Product::shift
-  bool in_slots = false;            ///< b is the slot that a matrix works in, not the matrix
+  void* diagonal_blocks =
+      nullptr;            ///< symmetric only: [batch, blocks, 128, 128] in the same strides, see Product::shift
+  bool in_slots = false;  ///< b is the slot that a matrix works in, not the matrix
 };
 
 /// out = alpha A B + delta I. Symmetric matrices are stored on and below the diagonal of 256 x 256 blocks.
@@ -50,15 +51,15 @@ constexpr int diagonal_block_count(int rows) { return (rows + 127) / 128; }
 struct ProductSequence;
 struct Windows;
 
-/// All products of all matrices as one launch; `fused`: and the passes of a step beside them.
+/// All products of all matrices as one launch.
 class ProductLaunch {
  public:
-  ProductLaunch(const std::vector<ProductSequence>& sequences, const Windows& windows, bool fused, bool bfloat16,
+  ProductLaunch(const std::vector<ProductSequence>& sequences, const Windows& windows, bool bfloat16,
                 int multiprocessors);
-  void enqueue(const StepMemory& step, cudaStream_t stream) const;
+  void enqueue(cudaStream_t stream) const;
 
  private:
-  DeviceMemory maps_, tiles_, items_, counters_;
+  DeviceMemory maps_, tiles_, counters_;
   ProductTables tables_{};
   int blocks_ = 0;
   bool bfloat16_ = false;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One persistent block per multiprocessor. Of its warps, one takes tiles from a list, waits until what
-// they need is there, and stores results; one fetches operands (bulk tensor copies into a ring of
-// stages); two warpgroups multiply 64 x 256 each. The last two warps work through the passes over G,
-// M and W, which need what the products leave idle: the memory. Both lists are made so that nothing
-// waits for what comes later, and only blocks that are running take from them: no deadlock.
-#include "cuda/pass_items.cuh"
+// One persistent block per multiprocessor. Of its warps, one takes the next tile of a list and waits
+// until what it needs is there, one fetches operands (bulk tensor copies into a ring of stages), two
+// warpgroups multiply 64 x 256 each, and two more warps store. A tile never waits for a later one,
+// and only blocks that are running take tiles: no deadlock.
 #include "cuda/products_sm90.h"
 #include "cuda/tile_result.cuh"
 #include "cuda/wgmma.cuh"
@@ -16,7 +14,7 @@ namespace {
 constexpr int kDepth = 64;
 constexpr int kStages = 3;
 constexpr int kBytesA = 2 * kBox, kStageBytes = kBytesA + 4 * kBox;
-constexpr int kConsumers = 2, kThreads = 128 * kConsumers + 64 + kTeam;
+constexpr int kConsumers = 2, kThreads = 128 * (kConsumers + 1);
 constexpr int kTileRing = 3;  // multiplied, fetched, chosen
 
 struct Control {
@@ -24,8 +22,6 @@ struct Control {
   std::uint64_t chosen[kTileRing], finished[kTileRing];
   Tile tiles[kTileRing];
   StoreList stores[kConsumers];
-  PassItem item;
-  TeamMemory team;
 };
 
 struct Ring {
@@ -59,41 +55,24 @@ struct TileRing {
   }
 };
 
-/// Takes the next tile, and says so when all that it needs is there. Never waits long.
-class Chooser {
- public:
-  __device__ Chooser(const ProductTables& tables, TileRing ring) : tables_(tables), ring_(ring) { draw(); }
-
-  __device__ bool all_done() const { return done_; }
-
-  __device__ void poll() {
-    if (done_) return;
-    Tile& t = ring_.tiles[ring_.at];
-    if (!taken_) {
-      if (!barrier_passed(&ring_.finished[ring_.at], ring_.phase)) return;
-      done_ = ticket_ >= tables_.tile_count;
-      if (done_) t.width = 0;
-      else t = tables_.tiles[ticket_];
-      taken_ = true;
-      draw();
+__device__ void choose_all(const ProductTables& tables, TileRing ring) {
+  int ticket = static_cast<int>(atomicAdd(tables.ticket, 1));
+  for (;; ring.advance()) {
+    barrier_wait(&ring.finished[ring.at], ring.phase);
+    Tile& t = ring.tiles[ring.at];
+    const bool none = ticket >= tables.tile_count;
+    if (none) {
+      t.width = 0;
+    } else {
+      t = tables.tiles[ticket];
+      ticket = static_cast<int>(atomicAdd(tables.ticket, 1));
+      if (t.wait >= 0) wait_until(&tables.counters[t.wait], static_cast<unsigned>(t.wait_for));
+      fence_global_for_copies();
     }
-    for (int k = 0; k < 2 && !done_; ++k) {
-      if (t.wait[k] >= 0 && !has_reached(&tables_.counters[t.wait[k]], static_cast<unsigned>(t.wait_for[k]))) return;
-    }
-    fence_global_for_copies();
-    barrier_arrive(&ring_.chosen[ring_.at]);
-    taken_ = false;
-    ring_.advance();
+    barrier_arrive(&ring.chosen[ring.at]);
+    if (none) return;
   }
-
- private:
-  __device__ void draw() { ticket_ = static_cast<int>(atomicAdd(tables_.tile_ticket, 1)); }
-
-  const ProductTables& tables_;
-  TileRing ring_;
-  int ticket_;
-  bool taken_ = false, done_ = false;
-};
+}
 
 __device__ void fetch(const ProductMaps& maps, const Tile& t, Ring& ring) {
   for (int step = 0; step < t.steps; ++step, ring.advance()) {
@@ -107,8 +86,7 @@ __device__ void fetch(const ProductMaps& maps, const Tile& t, Ring& ring) {
     for (int k = 0; k < 2; ++k) load(ring.a() + k * kBox, &maps.a, step >= t.a_flips, t.row + 64 * k, t.a);
     for (int k = 0; k < t.width / 64; ++k) {
       const int col = t.col + 64 * k;
-      if (t.shifted_b && d / 128 == col / 128)
-        load_box(ring.b() + k * kBox, &maps.b_diagonal, full, d % 128, col, t.b);
+      if (t.shifted_b && d / 128 == col / 128) load_box(ring.b() + k * kBox, &maps.b_diagonal, full, d % 128, col, t.b);
       else load(ring.b() + k * kBox, &maps.b, step >= t.b_flips, col, t.b);
     }
   }
@@ -173,7 +151,7 @@ __device__ __forceinline__ void multiply_all(const ProductTables& tables, TileRi
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads, 1) products(const ProductTables tables, const StepMemory step) {
+__global__ void __launch_bounds__(kThreads, 1) products(const ProductTables tables) {
   __shared__ Control control;
   extern __shared__ char raw[];
   char* stages = raw + (1024 - shared_address(raw) % 1024) % 1024;  // the swizzle's period
@@ -197,27 +175,23 @@ __global__ void __launch_bounds__(kThreads, 1) products(const ProductTables tabl
 
   const int group = threadIdx.x / 128, thread = threadIdx.x % 128;
   const TileRing tiles{control.tiles, control.chosen, control.finished, 0};
-  if (group < kConsumers) {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 192;");
-    multiply_all<T>(tables, tiles, {stages, control.full, control.empty, 0},
+  const Ring ring{stages, control.full, control.empty, 0};
+  if (group == kConsumers) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
+    if (thread % 32 != 0) return;
+    switch (const int warp = thread / 32) {  // those that fill a ring find all of it free in the first round
+      case 0: choose_all(tables, {tiles.tiles, tiles.chosen, tiles.finished, 1}); break;
+      case 1: fetch_all(tables, tiles, {stages, ring.full, ring.empty, 1}); break;
+      default:
+        store_results(boxes + (warp - 2) * kStagedBoxes * kBox, control.stores[warp - 2], &control.staged[warp - 2],
+                      &control.free[warp - 2], tables.counters);
+    }
+  } else {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
+    multiply_all<T>(tables, tiles, ring,
                     Staging(boxes + group * kStagedBoxes * kBox, &control.stores[group], &control.staged[group],
                             &control.free[group], thread == 0),
                     group, thread);
-  } else {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 120;");
-    // Who fills a ring finds all of it free in the first round.
-    if (thread == 0) {
-      Chooser chooser(tables, {control.tiles, control.chosen, control.finished, 1});
-      Stores stores(boxes, control.stores, control.staged, control.free, tables.counters);
-      while (!chooser.all_done() || !stores.all_done()) {
-        stores.poll();
-        chooser.poll();
-      }
-    } else if (thread == 32) {
-      fetch_all(tables, tiles, {stages, control.full, control.empty, 1});
-    } else if (thread >= 64) {
-      run_items<T>(tables, step, control.item, Team{thread - 64, control.team, 1 + kConsumers});
-    }
   }
 }
 
@@ -225,12 +199,11 @@ constexpr int kSharedBytes = kStages * kStageBytes + kConsumers * kStagedBoxes *
 
 }  // namespace
 
-cudaError_t launch_products_sm90(const ProductTables& tables, const StepMemory& step, int blocks, bool bfloat16,
-                                 cudaStream_t stream) {
+cudaError_t launch_products_sm90(const ProductTables& tables, int blocks, bool bfloat16, cudaStream_t stream) {
   const auto kernel = bfloat16 ? products<__nv_bfloat16> : products<__half>;
   const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
   if (error != cudaSuccess) return error;
-  kernel<<<static_cast<unsigned>(blocks), kThreads, kSharedBytes, stream>>>(tables, step);
+  kernel<<<static_cast<unsigned>(blocks), kThreads, kSharedBytes, stream>>>(tables);
   return cudaGetLastError();
 }
 

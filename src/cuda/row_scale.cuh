@@ -9,7 +9,8 @@ namespace trasmuon::cuda {
 
 /// Squares of the rows of W in the direction O: along stored rows, or across them when transposed.
 template <class T, class X>
-__device__ __forceinline__ void square_rows(const Team& team, const DeviceMatrix& x, const MatrixStatus& status, const Chunk& chunk) {
+__device__ __forceinline__ void square_rows(const Team& team, const DeviceMatrix& x, const MatrixStatus& status,
+                                            const Chunk& chunk) {
   if (status.active == 0) return;
   const bool aligned = aligned4<X>(x.direction);
   const int j = chunk.col + 4 * team.thread, last = min(chunk.row + kChunkRows, x.rows);
@@ -39,7 +40,8 @@ __device__ __forceinline__ void square_rows(const Team& team, const DeviceMatrix
   }
 }
 
-__device__ __forceinline__ double calibrated(const StepScalars& s, double m, double n, double squares, double base_squares) {
+__device__ __forceinline__ double calibrated(const StepScalars& s, double m, double n, double squares,
+                                             double base_squares) {
   using Kind = CalibrateStage::Kind;
   const CalibrateStage& stage = s.calibrate;
   const double base_norm = sqrt(base_squares), aspect = sqrt(fmax(1.0, m / n));
@@ -54,7 +56,8 @@ __device__ __forceinline__ double calibrated(const StepScalars& s, double m, dou
 
 /// v, the factor of each row, eta^.
 template <class T>
-__device__ __forceinline__ void scale_rows(const Team& team, const DeviceMatrix& x, MatrixStatus& s, const StepScalars& scalars) {
+__device__ __forceinline__ void scale_rows(const Team& team, const DeviceMatrix& x, MatrixStatus& s,
+                                           const StepScalars& scalars) {
   if (s.active == 0) return;
   const int m = x.m(), n = x.n();
   T* v_row = static_cast<T*>(x.v_row);

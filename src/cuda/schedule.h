@@ -5,15 +5,14 @@
 
 #include "cuda/products.h"
 
-// In which order a step is worked through where products and passes run side by side: two lists,
-// each taken from the front, with counters between them. Plain arithmetic: it is tested without a GPU.
+// In which order the tiles of many products are worked through, by whoever is free, with a counter
+// for each matrix in place of one launch after the other. Plain arithmetic: it is tested without a GPU.
 namespace trasmuon::cuda {
 
 /// What the matrices of one shape go through: products of one phase do not depend on each other,
 /// and all of them on the phase before.
 struct ProductSequence {
   int batch = 0;
-  int rows = 0, cols = 0;  ///< as stored
   std::vector<std::vector<Product>> phases;
 };
 
@@ -29,12 +28,10 @@ Windows choose_windows(const std::vector<int>& short_sides, int multiprocessors)
 
 struct Schedule {
   std::vector<Tile> tiles;
-  std::vector<PassItem> items;
   int counters = 0;
 };
 
-/// Maps are numbered sequence by sequence, phase by phase. `fused`: the passes over G, M and W too.
-Schedule make_schedule(const std::vector<ProductSequence>& sequences, const Windows& windows, bool fused,
-                       int multiprocessors);
+/// Maps are numbered sequence by sequence, phase by phase.
+Schedule make_schedule(const std::vector<ProductSequence>& sequences, const Windows& windows);
 
 }  // namespace trasmuon::cuda

@@ -11,21 +11,12 @@
 namespace trasmuon::cuda {
 namespace {
 
-template <class T>
-DeviceMemory upload(const std::vector<T>& values) {
-  DeviceMemory memory(values.size() * sizeof(T));
-  if (!values.empty())
-    check(cudaMemcpy(memory.data(), values.data(), memory.bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
-  return memory;
-}
-
-/// R is taken anew where the Gram iteration takes it: after two steps, then every three.
 std::vector<SmallStep> steps_of(const std::vector<NewtonSchulzTriple>& triples) {
   std::vector<SmallStep> steps;
   for (const NewtonSchulzTriple& t : triples) {
     const std::size_t done = steps.size() + 1;
     steps.push_back({static_cast<float>(t.a), static_cast<float>(t.b), static_cast<float>(t.c),
-                     done < triples.size() && done % 3 == 2});
+                     restarts_after(done, triples.size())});
   }
   return steps;
 }
@@ -37,14 +28,13 @@ std::vector<SmallMatrix> matrices_of(const std::vector<Bucket>& buckets, int abo
     if (b.short_side() <= above || b.short_side() > up_to) continue;
     const std::size_t elements = std::size_t(b.rows) * b.row_stride;
     const std::size_t squares = std::size_t(b.rows) * row_square_tiles(b.cols);
-    const double norm = kHalfRangeRms * std::sqrt(static_cast<double>(b.rows) * b.cols);
     for (int k = 0; k < b.batch; ++k) {
       matrices.push_back({.x = static_cast<std::uint16_t*>(b.x) + k * elements,
                           .row_squares = b.row_squares == nullptr ? nullptr : b.row_squares + k * squares,
                           .rows = b.rows,
                           .cols = b.cols,
                           .row_stride = b.row_stride,
-                          .norm = static_cast<float>(norm)});
+                          .norm = static_cast<float>(half_range_norm(b))});
     }
   }
   std::stable_sort(matrices.begin(), matrices.end(), [](const SmallMatrix& a, const SmallMatrix& b) {

@@ -5,8 +5,7 @@
 // each warpgroup. R, Z and Q are padded with zeros to 64 or 128.
 #include <algorithm>
 
-#include "cuda/box.h"
-#include "cuda/hopper.cuh"
+#include "cuda/fragment.cuh"
 #include "cuda/small_sm90.h"
 #include "cuda/wgmma.cuh"
 
@@ -27,49 +26,6 @@ struct Layout {
   static constexpr int kBytes = kSquares + kGroups * kBoxSide * 4;
   /// A square is stored by columns of boxes: 64 deep of it is what a stage of X is.
   static constexpr int box(int row, int col) { return (col * kGroups + row) * kBoxBytes; }
-};
-
-template <class T>
-__device__ __forceinline__ float2 unpack(std::uint32_t pair) {
-  if constexpr (std::is_same_v<T, __half>) return __half22float2(*reinterpret_cast<const __half2*>(&pair));
-  else return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&pair));
-}
-
-/// A thread's part of a 64 x 64 result, rounded: pairs of columns, one for every eight.
-struct Fragment {
-  std::uint32_t upper[8], lower[8];
-
-  __device__ __forceinline__ void write(char* box, int thread) const {
-#pragma unroll
-    for (int j = 0; j < 8; j += 2)
-      store_matrix4(box + matrix_store_offset(thread, j), upper[j], lower[j], upper[j + 1], lower[j + 1]);
-  }
-  __device__ __forceinline__ void write_transposed(char* box, int thread) const {
-#pragma unroll
-    for (int j = 0; j < 8; j += 2)
-      store_matrix4_transposed(box + transposed_store_offset(thread, j), upper[j], lower[j], upper[j + 1],
-                               lower[j + 1]);
-  }
-  __device__ __forceinline__ void read(const char* box, int thread) {
-    const int row = fragment_row(thread);
-#pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      upper[j] = *reinterpret_cast<const std::uint32_t*>(box + fragment_offset(thread, row, j));
-      lower[j] = *reinterpret_cast<const std::uint32_t*>(box + fragment_offset(thread, row + 8, j));
-    }
-  }
-  template <class T>
-  __device__ __forceinline__ void average_with(const Fragment& other) {
-    const auto mean = [](std::uint32_t a, std::uint32_t b) {
-      const float2 x = unpack<T>(a), y = unpack<T>(b);
-      return pack<T>(0.5f * (x.x + y.x), 0.5f * (x.y + y.y));
-    };
-#pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      upper[j] = mean(upper[j], other.upper[j]);
-      lower[j] = mean(lower[j], other.lower[j]);
-    }
-  }
 };
 
 /// The compiler does not know that the products write here until they are waited for.

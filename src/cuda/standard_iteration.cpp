@@ -5,8 +5,8 @@ namespace trasmuon::cuda {
 namespace {
 
 std::size_t x_bytes(const Bucket& b, std::size_t element) {
-  return static_cast<std::size_t>(b.rows) * static_cast<std::size_t>(b.row_stride) *
-         static_cast<std::size_t>(b.batch) * element;
+  return static_cast<std::size_t>(b.rows) * static_cast<std::size_t>(b.row_stride) * static_cast<std::size_t>(b.batch) *
+         element;
 }
 
 /// A bucket and its scratch.

@@ -18,26 +18,18 @@ struct TeamMemory {
   int rank;
 };
 
-/// kTeam threads that work together: a block, or a warpgroup of a larger one with a barrier of its own.
+/// The kTeam threads of a block.
 struct Team {
   int thread;
   TeamMemory& memory;
-  int barrier = 0;
+
+  __device__ explicit Team(TeamMemory& shared) : thread(static_cast<int>(threadIdx.x)), memory(shared) {}
 
   __device__ int warp() const { return thread / 32; }
   __device__ int lane() const { return thread % 32; }
-  __device__ void sync() const { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(kTeam) : "memory"); }
-
+  __device__ void sync() const { __syncthreads(); }
   /// Whether it is true for one of them.
-  __device__ bool any(bool mine) const {
-    int result;
-    asm volatile(
-        "{\n.reg .pred p, q;\nsetp.ne.b32 p, %1, 0;\nbar.red.or.pred q, %2, %3, p;\nselp.b32 %0, 1, 0, q;\n}\n"
-        : "=r"(result)
-        : "r"(static_cast<int>(mine)), "r"(barrier), "n"(kTeam)
-        : "memory");
-    return result != 0;
-  }
+  __device__ bool any(bool mine) const { return __syncthreads_or(mine) != 0; }
 
   /// Sums over a row of a chunk: everybody adds, and after a barrier anyone may ask.
   __device__ void add_row(int row, double x) const {

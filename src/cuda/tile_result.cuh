@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cuda/hopper.cuh"
+#include "cuda/fragment.cuh"
 #include "cuda/products_sm90.h"
 
 // From a warpgroup's sums to 64 x 64 boxes in shared memory, which a warp of its own stores.
 namespace trasmuon::cuda {
 
-constexpr int kBox = 64 * 64 * 2;  // bytes
-constexpr int kStagedBoxes = 4;    // of a warpgroup at a time
+constexpr int kBox = kBoxBytes;
+constexpr int kStagedBoxes = 4;  // of a warpgroup at a time
 
 /// What a warpgroup hands to its storing thread.
 struct StoreList {
@@ -68,101 +68,33 @@ class Staging {
   int used_ = 0, count_ = 0;
 };
 
-/// The storing thread's end, for both warpgroups. Never waits long.
-class Stores {
- public:
-  __device__ Stores(const char* boxes, const StoreList* lists, std::uint64_t* staged, std::uint64_t* free,
-                    unsigned* counters)
-      : boxes_(boxes), lists_(lists), staged_(staged), free_(free), counters_(counters) {}
-
-  __device__ bool all_done() const { return open_ == 0 && pending_[0] < 0 && pending_[1] < 0; }
-
-  /// Stores what is staged. What was stored before is signalled when there is nothing else to do.
-  __device__ void poll() {
-    bool idle = true;
-#pragma unroll
-    for (int g = 0; g < 2; ++g) {
-      if (pending_[g] >= 0 || !barrier_passed(&staged_[g], phase_[g])) continue;
-      idle = false;
-      phase_[g] ^= 1;
-      const ProductMaps* maps = lists_[g].maps;
-      if (maps == nullptr) {
-        --open_;
-        continue;
-      }
-      for (int k = 0; k < lists_[g].count; ++k) {
-        const StoreList::Store& s = lists_[g].stores[k];
-        store_box(s.diagonal ? &maps->out_diagonal : &maps->out, boxes_ + (g * kStagedBoxes + s.box) * kBox, s.x, s.y,
-                  s.z);
-      }
-      commit_stores();
-      pending_[g] = lists_[g].signal;
-      wait_stores_read();
-      barrier_arrive(&free_[g]);
+/// The storing thread's end: returns when there is nothing more.
+__device__ inline void store_results(const char* boxes, const StoreList& list, std::uint64_t* staged,
+                                     std::uint64_t* free, unsigned* counters) {
+  for (std::uint32_t phase = 0;; phase ^= 1) {
+    barrier_wait(staged, phase);
+    const ProductMaps* maps = list.maps;
+    if (maps == nullptr) return;
+    for (int k = 0; k < list.count; ++k) {
+      const StoreList::Store& s = list.stores[k];
+      store_box(s.diagonal ? &maps->out_diagonal : &maps->out, boxes + s.box * kBox, s.x, s.y, s.z);
     }
-    if (!idle || (pending_[0] < 0 && pending_[1] < 0)) return;
+    commit_stores();
+    const int signal = list.signal;
+    wait_stores_read();
+    barrier_arrive(free);
+    if (signal < 0) continue;
     wait_stores_done();
     fence_global_for_copies();
-#pragma unroll
-    for (int g = 0; g < 2; ++g) {
-      if (pending_[g] >= 0) add_release(&counters_[pending_[g]], 1);
-      pending_[g] = -1;
-    }
+    add_release(&counters[signal], 1);
   }
-
- private:
-  const char* boxes_;
-  const StoreList* lists_;
-  std::uint64_t *staged_, *free_;
-  unsigned* counters_;
-  std::uint32_t phase_[2] = {};
-  int pending_[2] = {-1, -1};  ///< counters
-  int open_ = 2;
-};
-
-/// Line and 16-byte piece of a 64 x 64 box, swizzled as the bulk copies expect.
-__device__ __forceinline__ int swizzled(int line, int piece) { return line * 128 + ((piece ^ (line % 8)) * 16); }
-
-/// One 64 x 64 box of the result in a warpgroup's registers: lane l of warp w has rows
-/// 16 w + l / 4 (upper) and 8 more (lower), columns 8 j + 2 (l % 4) and the next.
-struct Box {
-  std::uint32_t upper[8], lower[8];
-
-  __device__ __forceinline__ void write(char* to, int warp, int lane) const {
-    const int line = warp * 16 + lane / 8 % 2 * 8 + lane % 8;
-#pragma unroll
-    for (int j = 0; j < 8; j += 2)
-      store_matrix4(to + swizzled(line, j + lane / 16), upper[j], lower[j], upper[j + 1], lower[j + 1]);
-  }
-  __device__ __forceinline__ void write_transposed(char* to, int warp, int lane) const {
-    const int piece = warp * 2 + lane / 8 % 2;
-#pragma unroll
-    for (int j = 0; j < 8; j += 2) {
-      const int line = (j + lane / 16) * 8 + lane % 8;
-      store_matrix4_transposed(to + swizzled(line, piece), upper[j], lower[j], upper[j + 1], lower[j + 1]);
-    }
-  }
-  /// Takes what lies above the diagonal from the transposed box.
-  __device__ __forceinline__ void take_upper_triangle(const char* transposed, int warp, int lane) {
-#pragma unroll
-    for (int j = 0; j < 8; ++j) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int row = warp * 16 + lane / 4 + 8 * half, col = 8 * j + 2 * (lane % 4);
-        const auto other = *reinterpret_cast<const std::uint32_t*>(transposed + swizzled(row, j) + 4 * (lane % 4));
-        std::uint32_t& own = half != 0 ? lower[j] : upper[j];
-        if (col > row) own = other;
-        else if (col + 1 > row) own = __byte_perm(own, other, 0x7610);
-      }
-    }
-  }
-};
+}
 
 /// alpha sums + on_diagonal I, columns 64 c to 64 c + 63 of the warpgroup's part.
 template <class T>
-__device__ __forceinline__ Box rounded(const float (&sums)[128], int c, float alpha, float on_diagonal,
-                                       int to_diagonal) {
-  Box box;
+__device__ __forceinline__ Fragment rounded(const float (&sums)[128], int c, float alpha, float on_diagonal,
+                                            int to_diagonal) {
+  Fragment box;
 #pragma unroll
   for (int j = 0; j < 8; ++j) {
     const float* s = &sums[4 * (8 * c + j)];
@@ -179,8 +111,7 @@ __device__ __forceinline__ Box rounded(const float (&sums)[128], int c, float al
 template <class T>
 __device__ __forceinline__ void stage_result(const ProductMaps* maps, const Tile& t, const float (&sums)[128],
                                              Staging& staging, int group, int thread) {
-  const int warp = thread / 32, lane = thread % 32;
-  const int row0 = t.row + group * 64, row = row0 + warp * 16 + lane / 4;
+  const int row0 = t.row + group * 64, row = row0 + fragment_row(thread);
   staging.open();
 #pragma unroll
   for (int c = 0; c < 4; ++c) {
@@ -188,24 +119,24 @@ __device__ __forceinline__ void stage_result(const ProductMaps* maps, const Tile
     if (c * 64 >= t.width || (t.symmetric && col0 > row0)) break;
     const bool diagonal = t.symmetric && col0 == row0;
     const bool mirror = t.symmetric && col0 < row0 && col0 / 256 == row0 / 256;
-    const int to_diagonal = row - col0 - 2 * (lane % 4);
-    Box result = rounded<T>(sums, c, t.alpha, t.delta, to_diagonal);
+    const int to_diagonal = row - col0 - fragment_col(thread, 0);
+    Fragment result = rounded<T>(sums, c, t.alpha, t.delta, to_diagonal);
     const int box = staging.reserve(mirror || diagonal ? 2 : 1, maps);
     char* second = staging.box(box + 1);
-    if (mirror || diagonal) result.write_transposed(second, warp, lane);
+    if (mirror || diagonal) result.write_transposed(second, thread);
     if (diagonal) {
       sync_warpgroup(group);
-      result.take_upper_triangle(second, warp, lane);
+      result.take_upper_triangle(second, thread);
     }
-    result.write(staging.box(box), warp, lane);
+    result.write(staging.box(box), thread);
     staging.store(box, false, col0, row0, t.out);
     if (mirror) staging.store(box + 1, false, row0, col0, t.out);
     if (!t.write_shifted || col0 / 128 != row0 / 128) continue;
     if (diagonal) {
       result = rounded<T>(sums, c, t.alpha, t.delta + t.shift, to_diagonal);
-      result.take_upper_triangle(second, warp, lane);
+      result.take_upper_triangle(second, thread);
       sync_warpgroup(group);
-      result.write(second, warp, lane);
+      result.write(second, thread);
     }
     staging.store(diagonal ? box + 1 : box, true, col0 % 128, row0, t.out);
     if (mirror) staging.store(box + 1, true, row0 % 128, col0, t.out);
@@ -215,7 +146,7 @@ __device__ __forceinline__ void stage_result(const ProductMaps* maps, const Tile
 
 /// Each row's sum of squares over the tile. In the order of the columns: the same bits every time.
 __device__ __forceinline__ void write_row_squares(const Tile& t, const float (&sums)[128], int group, int thread) {
-  const int lane = thread % 32, row = t.row + group * 64 + thread / 32 * 16 + lane / 4;
+  const int lane = thread % 32, row = t.row + group * 64 + fragment_row(thread);
   float upper = 0, lower = 0;
 #pragma unroll
   for (int j = 0; j < 32; ++j) {

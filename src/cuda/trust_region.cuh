@@ -68,7 +68,8 @@ struct Gate {
 
 /// c
 template <class T>
-__device__ __forceinline__ void damp(const Team& team, const DeviceMatrix& x, MatrixStatus& s, const StepScalars& scalars) {
+__device__ __forceinline__ void damp(const Team& team, const DeviceMatrix& x, MatrixStatus& s,
+                                     const StepScalars& scalars) {
   if (s.active == 0) return;
   const TrustRegionStage& stage = scalars.trust_region;
   const int n = x.n();

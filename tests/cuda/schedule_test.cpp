@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <set>
+#include <numeric>
 
 namespace trasmuon::cuda {
 namespace {
@@ -13,101 +13,87 @@ HalfMatrices matrices(int rows, int cols, int batch, bool in_slots) {
   return {nullptr, rows, cols, cols, batch, std::int64_t{rows} * cols, nullptr, in_slots};
 }
 
-/// A Gram product, a product of squares and one that leaves the rows' squares if asked.
-ProductSequence sequence(int rows, int cols, int batch, float* squares) {
+/// A Gram product, two products of squares, and one with a square.
+ProductSequence sequence(int rows, int cols, int batch) {
   const int n = std::min(rows, cols);
   const HalfMatrices x = matrices(rows, cols, batch, false), r = matrices(n, n, 1, true);
   const bool wide = rows <= cols;
-  Product gram{.form = wide ? Product::Form::gram_rows : Product::Form::gram_columns, .a = x, .b = x, .out = r};
-  Product last{.form = wide ? Product::Form::left : Product::Form::right,
-               .a = wide ? r : x,
-               .b = wide ? x : r,
-               .out = x,
-               .row_squares = squares};
+  const Product gram{.form = wide ? Product::Form::gram_rows : Product::Form::gram_columns, .a = x, .b = x, .out = r};
+  const Product last{
+      .form = wide ? Product::Form::left : Product::Form::right, .a = wide ? r : x, .b = wide ? x : r, .out = x};
   const Product square{.a = r, .b = r, .out = r};
-  return {batch, rows, cols, {{gram}, {square, square}, {last}}};
+  return {batch, {{gram}, {square, square}, {last}}};
 }
 
 std::vector<int> short_sides(const std::vector<ProductSequence>& sequences) {
   std::vector<int> sides;
   for (const auto& s : sequences)
-    sides.insert(sides.end(), static_cast<std::size_t>(s.batch), std::min(s.rows, s.cols));
+    sides.insert(sides.end(), static_cast<std::size_t>(s.batch), s.phases.front().front().out.rows);
   return sides;
-}
-
-/// Works both lists off from the front, as strictly as one block with one team would.
-void expect_no_deadlock(const Schedule& schedule) {
-  std::vector<int> counters(static_cast<std::size_t>(schedule.counters), 0);
-  const auto reached = [&](int counter, int value) {
-    return counter < 0 || counters[static_cast<std::size_t>(counter)] >= value;
-  };
-  std::size_t tile = 0, item = 0;
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (; tile < schedule.tiles.size(); ++tile, moved = true) {
-      const Tile& t = schedule.tiles[tile];
-      if (!reached(t.wait[0], t.wait_for[0]) || !reached(t.wait[1], t.wait_for[1])) break;
-      counters[static_cast<std::size_t>(t.signal)] += kSignalsPerTile;
-    }
-    for (; item < schedule.items.size(); ++item, moved = true) {
-      const PassItem& i = schedule.items[item];
-      const int decided = counter_of(i.chunk.matrix, kDecided);
-      if (!reached(i.wait, i.wait_for) || (i.kind == PassItem::scale_rows && !reached(decided, 2))) break;
-      if (i.signal >= 0) counters[static_cast<std::size_t>(i.signal)] += i.kind == PassItem::decide ? 2 : 1;
-    }
-  }
-  EXPECT_EQ(tile, schedule.tiles.size());
-  EXPECT_EQ(item, schedule.items.size());
 }
 
 class Schedules : public testing::TestWithParam<int> {};
 
-TEST_P(Schedules, NothingWaitsForWhatComesLater) {
-  float squares[1];
-  const int multiprocessors = GetParam();
+/// Works the list off from the front, as strictly as one block would.
+TEST_P(Schedules, NoTileWaitsForALaterOne) {
   for (const auto& sequences : std::vector<std::vector<ProductSequence>>{
-           {sequence(256, 512, 1, squares)},
-           {sequence(1024, 3072, 40, squares)},
-           {sequence(300, 300, 7, nullptr), sequence(2048, 256, 50, squares), sequence(1000, 4000, 30, squares)}}) {
-    const Windows windows = choose_windows(short_sides(sequences), multiprocessors);
-    for (bool fused : {false, true}) {
-      const Schedule schedule = make_schedule(sequences, windows, fused, multiprocessors);
-      expect_no_deadlock(schedule);
-      EXPECT_EQ(schedule.items.empty(), !fused);
+           {sequence(256, 512, 1)},
+           {sequence(1024, 3072, 40)},
+           {sequence(300, 300, 7), sequence(2048, 256, 50), sequence(1000, 4000, 30)}}) {
+    const Windows windows = choose_windows(short_sides(sequences), GetParam());
+    const Schedule schedule = make_schedule(sequences, windows);
+    std::vector<int> counters(static_cast<std::size_t>(schedule.counters), 0);
+    for (std::size_t k = 0; k < schedule.tiles.size(); ++k) {
+      const Tile& t = schedule.tiles[k];
+      if (t.wait >= 0) {
+        ASSERT_GE(counters[static_cast<std::size_t>(t.wait)], t.wait_for) << "tile " << k;
+      }
+      counters[static_cast<std::size_t>(t.signal)] += kSignalsPerTile;
     }
   }
 }
 INSTANTIATE_TEST_SUITE_P(Multiprocessors, Schedules, testing::Values(1, 16, 132));
 
-TEST(Schedule, EveryPassCoversEveryElementOnce) {
-  const auto sequences = {sequence(700, 300, 5, nullptr)};
-  const Schedule schedule = make_schedule(sequences, choose_windows(short_sides(sequences), 4), true, 4);
-  std::multiset<std::tuple<int, int, int, int>> seen;
-  for (const PassItem& i : schedule.items) seen.insert({i.kind, i.chunk.matrix, i.chunk.row, i.chunk.col});
-  for (int m = 0; m < 5; ++m) {
-    for (int kind : {PassItem::decide, PassItem::scale_rows}) EXPECT_EQ(seen.count({kind, m, 0, 0}), 1u);
-    for (int row = 0; row < 700; row += kChunkRows) {
-      for (int col = 0; col < 300; col += kChunkCols) {
-        for (int kind : {PassItem::read, PassItem::write, PassItem::square_rows, PassItem::apply})
-          EXPECT_EQ(seen.count({kind, m, row, col}), 1u) << kind << " " << m << " " << row << " " << col;
-      }
+TEST(Schedule, TheTilesOfAPhaseWaitForAllOfThePhaseBefore) {
+  const std::vector<ProductSequence> sequences = {sequence(512, 1024, 3)};
+  const Schedule schedule = make_schedule(sequences, choose_windows(short_sides(sequences), 132));
+  std::vector<int> phase_end(3, 0), counters(3, 0);
+  int maps = 0;
+  for (const Tile& t : schedule.tiles) {
+    const auto m = static_cast<std::size_t>(t.signal);
+    if (t.maps != maps && (t.maps == 1 || t.maps == 3)) phase_end = counters;  // the next phase of all three
+    maps = t.maps;
+    EXPECT_EQ(t.wait, t.maps == 0 ? -1 : t.signal);
+    if (t.maps > 0) {
+      EXPECT_EQ(t.wait_for, phase_end[m]);
     }
+    counters[m] += kSignalsPerTile;
   }
+}
+
+TEST(Schedule, WindowsHoldAllMatricesInEqualShares) {
+  const Windows windows = choose_windows(std::vector<int>(196, 1024), 132);
+  EXPECT_EQ(std::accumulate(windows.sizes.begin(), windows.sizes.end(), 0), 196);
+  EXPECT_EQ(windows.slots, *std::max_element(windows.sizes.begin(), windows.sizes.end()));
+  EXPECT_LE(windows.slots - *std::min_element(windows.sizes.begin(), windows.sizes.end()), 1);
+  EXPECT_EQ(choose_windows({128}, 132).slots, 1);
 }
 
 TEST(Schedule, TilesOfASymmetricResultCoverItsLowerTriangleOnce) {
   for (int n : {64, 128, 200, 256, 300, 640, 1024}) {
     const HalfMatrices r = matrices(n, n, 1, true);
-    const std::vector<ProductSequence> sequences = {{1, n, n, {{Product{.a = r, .b = r, .out = r}}}}};
-    const Schedule schedule = make_schedule(sequences, {{1}, 1}, false, 4);
+    const std::vector<ProductSequence> sequences = {{1, {{Product{.a = r, .b = r, .out = r}}}}};
+    const Schedule schedule = make_schedule(sequences, {{1}, 1});
     const int blocks = (n + 127) / 128;
     std::vector<int> covered(static_cast<std::size_t>(blocks * (blocks + 1)), 0);
     for (const Tile& t : schedule.tiles) {
       EXPECT_LE(t.b_flips, t.a_flips);
-      for (int col = t.col; col < t.col + t.width; col += 128) ++covered[static_cast<std::size_t>(t.row / 128 * (blocks + 1) + col / 128)];
+      for (int col = t.col; col < t.col + t.width; col += 128)
+        ++covered[static_cast<std::size_t>(t.row / 128 * (blocks + 1) + col / 128)];
     }
     for (int i = 0; i < blocks; ++i) {
-      for (int j = 0; j <= i; ++j) EXPECT_EQ(covered[static_cast<std::size_t>(i * (blocks + 1) + j)], 1) << n << " " << i << " " << j;
+      for (int j = 0; j <= i; ++j)
+        EXPECT_EQ(covered[static_cast<std::size_t>(i * (blocks + 1) + j)], 1) << n << " " << i << " " << j;
     }
   }
 }
