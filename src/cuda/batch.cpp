@@ -47,7 +47,7 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto key = [&](std::size_t i) {
     const Matrix& x = matrices[i];
-    return std::tuple(way_of(x, step, card_), x.transposed, x.weight.rows, x.weight.cols);
+    return std::tuple(way_of(x, step, card_).key(), x.transposed, x.weight.rows, x.weight.cols);
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
   const bool pipeline = step.kind == StepDescription::Kind::pipeline;
@@ -55,7 +55,7 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
   for (std::size_t i : order) {
     const Way way = way_of(matrices[i], step, card_);
     const std::size_t bytes = pipeline ? Part::scratch_bytes(matrices[i], way) : 0;
-    if (parts_.empty() || parts_.back()->way != way || filled + bytes > most_scratch(card_)) {
+    if (parts_.empty() || parts_.back()->way.key() != way.key() || filled + bytes > most_scratch(card_)) {
       parts_.push_back(std::make_unique<Part>());
       parts_.back()->way = way;
       filled = 0;

@@ -15,6 +15,7 @@ struct DeviceView {
   void* data;
   std::int64_t row_stride;
   DType dtype;
+  bool operator==(const DeviceView&) const = default;
 };
 
 /// One matrix. W is m x n; `transposed`: it and all like it are stored n x m. T is its compute type.
@@ -38,6 +39,7 @@ struct DeviceMatrix {
   void* row_factor;      ///< m of T
   int column_part_count, row_part_count, chunk_count;
 
+  bool operator==(const DeviceMatrix&) const = default;
   __host__ __device__ int m() const { return transposed ? cols : rows; }
   __host__ __device__ int n() const { return transposed ? rows : cols; }
 };

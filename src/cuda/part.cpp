@@ -2,7 +2,6 @@
 #include "cuda/part.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace trasmuon::cuda {
 namespace {
@@ -199,7 +198,7 @@ void Part::refresh(std::span<const Matrix> all, cudaStream_t stream) {
     d.gamma_sum = x.gamma_sum;
     d.step = x.step;
     d.skipped = x.skipped;
-    changed |= std::memcmp(&d, &matrices[k], sizeof d) != 0;
+    changed |= d != matrices[k];
     matrices[k] = d;
   }
   if (!changed) return;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "cuda/card.h"
@@ -31,7 +32,7 @@ struct Way {
     standard,  ///< cuBLAS
   } iteration = Iteration::none;
   DType compute = DType::f32, momentum = DType::f32, direction = DType::f32;
-  auto operator<=>(const Way&) const = default;
+  auto key() const { return std::tuple(iteration, compute, momentum, direction); }
 };
 
 Way way_of(const Matrix& x, const StepDescription& step, const Card& card);

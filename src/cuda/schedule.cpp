@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 namespace trasmuon::cuda {
 namespace {
@@ -73,41 +74,39 @@ Tile tile_of(const Product& product, int row, int col, int width, int index, int
 
 struct Member {
   const ProductSequence* sequence;
-  int first_maps;
-  int index;       // within its shape
+  int number;  // among all; also that of its counter
+  int index;   // within its shape
+  int next_maps;
   int stored = 0;  // what its counter will have reached
 };
 
 /// Window by window, phase by phase, matrix by matrix.
 void add_tiles(std::vector<Member>& members, const Windows& windows, std::vector<Tile>& tiles) {
-  std::vector<int> users(static_cast<std::size_t>(windows.slots), -1);  // of the slots, so far
-  int first = 0;
+  std::vector<const Member*> users(static_cast<std::size_t>(windows.slots), nullptr);  // of the slots, so far
+  std::size_t first = 0;
   for (int size : windows.sizes) {
-    std::vector<int> next_maps;
-    for (int slot = 0; slot < size; ++slot)
-      next_maps.push_back(members[static_cast<std::size_t>(first + slot)].first_maps);
-    const std::size_t phases = members[static_cast<std::size_t>(first)].sequence->phases.size();
-    for (std::size_t phase = 0; phase < phases; ++phase) {
-      for (int slot = 0; slot < size; ++slot) {
-        const int m = first + slot, user = users[static_cast<std::size_t>(slot)];
-        Member& member = members[static_cast<std::size_t>(m)];
-        const int reached = member.stored;
+    const std::span<Member> window = std::span(members).subspan(first, static_cast<std::size_t>(size));
+    for (std::size_t phase = 0; phase < window.front().sequence->phases.size(); ++phase) {
+      for (std::size_t slot = 0; slot < window.size(); ++slot) {
+        Member& member = window[slot];
+        const Member* before = phase > 0 ? &member : users[slot];  // who must be done
+        const int done = before == nullptr ? 0 : before->stored;
         for (const Product& product : member.sequence->phases[phase]) {
           for_each_tile(product, [&](int row, int col, int width) {
-            Tile t = tile_of(product, row, col, width, member.index, slot);
-            t.maps = next_maps[static_cast<std::size_t>(slot)];
-            t.signal = m;
-            t.wait = phase > 0 ? m : user;
-            t.wait_for = phase > 0 ? reached : user >= 0 ? members[static_cast<std::size_t>(user)].stored : 0;
+            Tile t = tile_of(product, row, col, width, member.index, static_cast<int>(slot));
+            t.maps = member.next_maps;
+            t.signal = member.number;
+            t.wait = before == nullptr ? -1 : before->number;
+            t.wait_for = done;
             tiles.push_back(t);
             member.stored += kSignalsPerTile;
           });
-          ++next_maps[static_cast<std::size_t>(slot)];
+          ++member.next_maps;
         }
       }
     }
-    for (int slot = 0; slot < size; ++slot) users[static_cast<std::size_t>(slot)] = first + slot;
-    first += size;
+    for (std::size_t slot = 0; slot < window.size(); ++slot) users[slot] = &window[slot];
+    first += window.size();
   }
 }
 
@@ -136,7 +135,7 @@ Schedule make_schedule(const std::vector<ProductSequence>& sequences, const Wind
   std::vector<Member> members;
   int maps = 0;
   for (const ProductSequence& sequence : sequences) {
-    for (int b = 0; b < sequence.batch; ++b) members.push_back({&sequence, maps, b});
+    for (int b = 0; b < sequence.batch; ++b) members.push_back({&sequence, static_cast<int>(members.size()), b, maps});
     for (const auto& phase : sequence.phases) maps += static_cast<int>(phase.size());
   }
   Schedule schedule;
