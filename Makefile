@@ -28,8 +28,8 @@ test: ## build everything and run the tests, but the long ones
 test-gpu: ## run the tests of the CUDA backend, where there is a GPU
 	@tools/setup build
 	@cmake --preset default -DTRASMUON_CUDA=ON
-	@cmake --build --preset default -j $(JOBS) --target cuda_test
-	@build/tests/cuda/cuda_test
+	@cmake --build --preset default -j $(JOBS) --target cuda_test cuda_products_test
+	@build/tests/cuda/cuda_products_test && build/tests/cuda/cuda_test
 
 test-long: ## run the long tests
 	@tools/setup build lab
