@@ -92,4 +92,12 @@ MatrixView slice(const ParameterLayout& layout, const TensorView& tensor, std::i
           .row_stride = stride};
 }
 
+std::vector<std::int64_t> equal_blocks(std::int64_t rows, std::int64_t count) {
+  if (count <= 0 || rows <= 0 || rows % count != 0) {
+    throw Error("equal_blocks: count must divide rows, got " + std::to_string(count) + " blocks of " +
+                std::to_string(rows) + " rows");
+  }
+  return std::vector<std::int64_t>(static_cast<std::size_t>(count), rows / count);
+}
+
 }  // namespace trasmuon
