@@ -75,6 +75,7 @@ struct Batch::Part {
   std::vector<Bucket> buckets;
   std::vector<DeviceMatrix> matrices;  // as uploaded
   DeviceMemory tables;
+  std::vector<DeviceMemory> recorded;  ///< tables of steps in graphs of the caller's
   StepMemory memory{};
   std::unique_ptr<Orthogonalizer> iteration;
   InputScale scale = InputScale::keep;
@@ -84,7 +85,9 @@ struct Batch::Part {
   void carve(std::span<const Matrix> all, Carver& scratch);
   void make_iteration(const StepDescription& step, const Card& card, Carver& scratch);
   void make_tables(const StepScalars* scalars);
+  std::vector<DeviceMatrix> pointed_at(std::span<const Matrix> all) const;
   void refresh(std::span<const Matrix> all, cudaStream_t stream);
+  StepMemory keep_tables(std::span<const Matrix> all, const StepScalars& scalars, cudaStream_t copies);
   static std::size_t scratch_bytes(const Matrix& x, DType direction);
 };
 
@@ -201,13 +204,12 @@ void Batch::Part::make_tables(const StepScalars* scalars) {
         "cudaMemcpy");
 }
 
-/// Uploads the matrices' pointers if they have changed. From pageable memory: CUDA takes its
-/// copy before the call returns.
-void Batch::Part::refresh(std::span<const Matrix> all, cudaStream_t stream) {
-  bool changed = false;
+/// The table with the pointers of now.
+std::vector<DeviceMatrix> Batch::Part::pointed_at(std::span<const Matrix> all) const {
+  std::vector<DeviceMatrix> table = matrices;
   for (std::size_t k = 0; k < indices.size(); ++k) {
     const Matrix& x = all[indices[k]];
-    DeviceMatrix d = matrices[k];
+    DeviceMatrix& d = table[k];
     d.weight = device_view(x.weight);
     d.rounded = device_view(x.rounded);
     d.gradient = device_view(x.gradient);
@@ -221,13 +223,37 @@ void Batch::Part::refresh(std::span<const Matrix> all, cudaStream_t stream) {
     d.gamma_sum = x.gamma_sum;
     d.step = x.step;
     d.skipped = x.skipped;
-    changed |= std::memcmp(&d, &matrices[k], sizeof d) != 0;
-    matrices[k] = d;
   }
-  if (!changed) return;
-  check(cudaMemcpyAsync(const_cast<DeviceMatrix*>(memory.matrices), matrices.data(),
-                        matrices.size() * sizeof(DeviceMatrix), cudaMemcpyHostToDevice, stream),
+  return table;
+}
+
+/// Uploads the matrices' pointers if they have changed. From pageable memory: CUDA takes its
+/// copy before the call returns.
+void Batch::Part::refresh(std::span<const Matrix> all, cudaStream_t stream) {
+  std::vector<DeviceMatrix> table = pointed_at(all);
+  const std::size_t bytes = table.size() * sizeof(DeviceMatrix);
+  if (std::memcmp(table.data(), matrices.data(), bytes) == 0) return;
+  matrices = std::move(table);
+  check(cudaMemcpyAsync(const_cast<DeviceMatrix*>(memory.matrices), matrices.data(), bytes, cudaMemcpyHostToDevice,
+                        stream),
         "uploading the table of matrices");
+}
+
+/// Tables that stay as they are now, whatever later steps are given: a graph of the caller's
+/// always does what was recorded. They live as long as the plan.
+StepMemory Batch::Part::keep_tables(std::span<const Matrix> all, const StepScalars& scalars, cudaStream_t copies) {
+  const BesideRecording beside;
+  const auto keep = [&](const void* host, std::size_t bytes) {
+    recorded.emplace_back(bytes);
+    check(cudaMemcpyAsync(recorded.back().data(), host, bytes, cudaMemcpyHostToDevice, copies), "keeping a table");
+    return static_cast<const void*>(recorded.back().data());
+  };
+  const std::vector<DeviceMatrix> table = pointed_at(all);
+  StepMemory kept = memory;
+  kept.matrices = static_cast<const DeviceMatrix*>(keep(table.data(), table.size() * sizeof(DeviceMatrix)));
+  kept.scalars = static_cast<const StepScalars*>(keep(&scalars, sizeof scalars));
+  check(cudaStreamSynchronize(copies), "keeping the tables");
+  return kept;
 }
 
 Batch::Batch(const Card& card) : card_(card) {
@@ -288,6 +314,8 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
   }
   planned_ = step;
   last_scalars_.clear();
+  // The caller's stream need not wait for the one the tables were written on.
+  check(cudaDeviceSynchronize(), "writing the tables");
   if (graph_ != nullptr) (void)cudaGraphExecDestroy(graph_);
   graph_ = nullptr;
 }
@@ -302,9 +330,10 @@ void Batch::refresh_tables(std::span<const Matrix> matrices, const StepDescripti
   last_scalars_ = std::move(bytes);
 }
 
-void Batch::enqueue(cudaStream_t stream) {
-  for (auto& part : parts_) {
-    const StepMemory& memory = part->memory;
+void Batch::enqueue(std::span<const StepMemory> memories, cudaStream_t stream) {
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    const std::unique_ptr<Part>& part = parts_[k];
+    const StepMemory& memory = memories[k];
     if (planned_->kind == StepDescription::Kind::adamw) {
       enqueue_adamw(memory, stream);
       continue;
@@ -327,10 +356,12 @@ void Batch::enqueue(cudaStream_t stream) {
 }
 
 void Batch::record() {
+  std::vector<StepMemory> memories;
+  for (const auto& part : parts_) memories.push_back(part->memory);
   cudaGraph_t graph = nullptr;
   check(cudaStreamBeginCapture(recorder_, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   try {
-    enqueue(recorder_);
+    enqueue(memories, recorder_);
   } catch (...) {
     (void)cudaStreamEndCapture(recorder_, &graph);
     if (graph != nullptr) (void)cudaGraphDestroy(graph);
@@ -348,7 +379,9 @@ void Batch::run(std::span<const Matrix> matrices, const StepDescription& step, c
     plan(matrices, step);
   }
   if (is_capturing(stream)) {
-    enqueue(stream);
+    std::vector<StepMemory> memories;
+    for (auto& part : parts_) memories.push_back(part->keep_tables(matrices, step.scalars, recorder_));
+    enqueue(memories, stream);
     return;
   }
   refresh_tables(matrices, step, stream);

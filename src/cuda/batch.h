@@ -55,7 +55,7 @@ class Batch {
   struct Part;  ///< as many matrices as the scratch holds at once
   void plan(std::span<const Matrix> matrices, const StepDescription& step);
   void refresh_tables(std::span<const Matrix> matrices, const StepDescription& step, cudaStream_t stream);
-  void enqueue(cudaStream_t stream);
+  void enqueue(std::span<const StepMemory> memories, cudaStream_t stream);  ///< one memory a part
   void record();
 
   const Card& card_;

@@ -25,6 +25,18 @@ class OnDevice {
   int before_ = 0;
 };
 
+/// While this lives, the thread may allocate and copy beside a recording of the caller's.
+class BesideRecording {
+ public:
+  BesideRecording() { check(cudaThreadExchangeStreamCaptureMode(&mode_), "cudaThreadExchangeStreamCaptureMode"); }
+  BesideRecording(const BesideRecording&) = delete;
+  BesideRecording& operator=(const BesideRecording&) = delete;
+  ~BesideRecording() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  ///< then the mode that was
+};
+
 /// Owned memory of the current device.
 class DeviceMemory {
  public:
