@@ -227,16 +227,13 @@ std::vector<DeviceMatrix> Batch::Part::pointed_at(std::span<const Matrix> all) c
   return table;
 }
 
-/// Uploads the matrices' pointers if they have changed. From pageable memory: CUDA takes its
-/// copy before the call returns.
+/// Uploads the matrices' pointers if they have changed.
 void Batch::Part::refresh(std::span<const Matrix> all, cudaStream_t stream) {
   std::vector<DeviceMatrix> table = pointed_at(all);
   const std::size_t bytes = table.size() * sizeof(DeviceMatrix);
   if (std::memcmp(table.data(), matrices.data(), bytes) == 0) return;
   matrices = std::move(table);
-  check(cudaMemcpyAsync(const_cast<DeviceMatrix*>(memory.matrices), matrices.data(), bytes, cudaMemcpyHostToDevice,
-                        stream),
-        "uploading the table of matrices");
+  upload(const_cast<DeviceMatrix*>(memory.matrices), matrices.data(), bytes, stream);
 }
 
 /// Tables that stay as they are now, whatever later steps are given: a graph of the caller's
@@ -245,7 +242,7 @@ StepMemory Batch::Part::keep_tables(std::span<const Matrix> all, const StepScala
   const BesideRecording beside;
   const auto keep = [&](const void* host, std::size_t bytes) {
     recorded.emplace_back(bytes);
-    check(cudaMemcpyAsync(recorded.back().data(), host, bytes, cudaMemcpyHostToDevice, copies), "keeping a table");
+    upload(recorded.back().data(), host, bytes, copies);
     return static_cast<const void*>(recorded.back().data());
   };
   const std::vector<DeviceMatrix> table = pointed_at(all);
@@ -325,8 +322,7 @@ void Batch::refresh_tables(std::span<const Matrix> matrices, const StepDescripti
   std::vector<std::byte> bytes(sizeof(StepScalars));
   std::memcpy(bytes.data(), &step.scalars, bytes.size());
   if (bytes == last_scalars_) return;
-  check(cudaMemcpyAsync(scalars_.data(), bytes.data(), bytes.size(), cudaMemcpyHostToDevice, stream),
-        "uploading the scalars");
+  upload(scalars_.data(), bytes.data(), bytes.size(), stream);
   last_scalars_ = std::move(bytes);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -59,6 +60,17 @@ class DeviceMemory {
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
 };
+
+/// From pageable host memory, which may change once this returns. CUDA takes a copy of up to
+/// 64 KB and goes on; for more it may wait for the stream.
+inline void upload(void* to, const void* host, std::size_t bytes, cudaStream_t stream) {
+  constexpr std::size_t kMost = std::size_t{64} << 10;
+  for (std::size_t done = 0; done < bytes; done += kMost) {
+    check(cudaMemcpyAsync(static_cast<std::byte*>(to) + done, static_cast<const std::byte*>(host) + done,
+                          std::min(kMost, bytes - done), cudaMemcpyHostToDevice, stream),
+          "uploading a table");
+  }
+}
 
 /// Hands out pieces of a block of memory; with no block it only counts.
 class Carver {

@@ -51,22 +51,23 @@ TEST_F(LibtorchStreams, AStepIsOnTheCurrentStream) {
 }
 
 TEST_F(LibtorchStreams, AStepDoesNotWaitForTheDevice) {
-  torch::Tensor weight = start(), half = start().to(torch::kBFloat16);
-  TrasMuon optimizer({weight, half}, {.lr = 0.1}, {.master_weights = true});
+  constexpr std::int64_t kCount = 400;  // the table of so many is larger than what CUDA copies without waiting
+  std::vector<torch::Tensor> weights{start(), start().to(torch::kBFloat16)};
+  for (std::int64_t i = 0; i < kCount; ++i) weights.push_back(torch::ones({4, 5}, torch::kCUDA));
+  TrasMuon optimizer(weights, {.lr = 0.1}, {.master_weights = true});
   Delay delay;
-  const auto step = [&] {  // with gradients at other addresses, and one that is not contiguous
-    weight.mutable_grad() = torch::ones({20, 33}, torch::kCUDA).t();
-    half.mutable_grad() = torch::ones_like(half);
+  std::vector<torch::Tensor> kept;  // so that every step has its gradients at other addresses
+  const auto step = [&] {
+    kept.push_back(torch::ones({kCount, 4, 5}, torch::kCUDA));
+    weights[0].mutable_grad() = torch::ones({20, 33}, torch::kCUDA).t();
+    weights[1].mutable_grad() = torch::ones_like(weights[1]);
+    for (std::int64_t i = 0; i < kCount; ++i) weights[static_cast<std::size_t>(2 + i)].mutable_grad() = kept.back()[i];
     optimizer.step();
   };
   step();  // plans and records
   torch::cuda::synchronize();
   delay.enqueue();
-  std::vector<torch::Tensor> kept;
-  for (int i = 0; i < 3; ++i) {
-    step();
-    kept.insert(kept.end(), {weight.grad(), half.grad()});
-  }
+  for (int i = 0; i < 3; ++i) step();
   EXPECT_FALSE(c10::cuda::getCurrentCUDAStream().query()) << "the stream was waited for";
 }
 
