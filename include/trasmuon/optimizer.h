@@ -85,7 +85,7 @@ class TRASMUON_API Optimizer {
 
   std::size_t group_count() const;
   const Options& options(std::size_t group) const;
-  /// Between steps. Validated; the rule and what shapes its state (Dion's rank) must stay.
+  /// Between steps. Validated; the rule and what shapes its state (momentum_dtype, Dion's rank) must stay.
   void set_options(std::size_t group, Options options);
   void set_options(std::vector<Options> options);  ///< of all groups, or of none when one is refused
   /// One numeric field: set(0, "lr", 1e-3). Schedules use "lr", "weight_decay", "gamma".
@@ -115,7 +115,7 @@ class TRASMUON_API Optimizer {
   void write_state(std::size_t index, std::string_view name, const void* host);
 
   /// One entry per matrix of the parameter (batch-major, then row blocks); empty
-  /// unless OptimizerOptions::diagnostics.
+  /// unless OptimizerOptions::diagnostics. On CUDA this waits for the device and measures then.
   std::span<const Diagnostics> diagnostics(std::size_t index) const;
   std::vector<std::string> warnings() const;
 

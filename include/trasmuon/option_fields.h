@@ -40,11 +40,12 @@ concept OptionsOf = std::same_as<std::remove_const_t<O>, Rule>;
 
 /// The fields that Muon, NorMuon and TrasMuon share.
 template <class O, class Visitor>
-void visit_newton_schulz_fields(O& o, Visitor&& visit) {
+void visit_pipeline_fields(O& o, Visitor&& visit) {
   visit("ns_steps", o.ns_steps, at_least_up_to(0, 100), "T, Newton-Schulz steps; 0 only normalises");
   visit("coefficients", o.coefficients, any_range(), "keller, you, polar_express, or a list \"a, b, c; a, b, c\"");
   visit("ns_form", o.ns_form, any_range(), "automatic, standard or gram: the same iteration, other cost");
   visit("ns_precision", o.ns_precision, any_range(), "automatic, f32, or on CUDA also tf32, f16, bf16");
+  visit("momentum_dtype", o.momentum_dtype, any_range(), "automatic (as computed) or bf16: how M is kept");
 }
 
 template <OptionsOf<TrasMuonOptions> O, class Visitor>
@@ -55,7 +56,7 @@ void visit_fields(O& o, Visitor&& visit) {
   visit("beta2", o.beta2, fraction(), "decay of the row second moments v");
   visit("eps", o.eps, normal(), "added to norms and to v");
   visit("nesterov", o.nesterov, any_range(), "orthogonalize (1 - beta1) G + beta1 M instead of M");
-  visit_newton_schulz_fields(o, visit);
+  visit_pipeline_fields(o, visit);
   visit("rms_scale", o.rms_scale, positive(), "factor on the calibrated step; 0.2 carries AdamW's lr over");
   visit("clip", o.clip, any_range(), "none, soft or hard: how bursting columns are damped");
   visit("alpha", o.alpha, positive(), "strength of the soft clip");
@@ -84,7 +85,7 @@ void visit_fields(O& o, Visitor&& visit) {
   visit("beta2", o.beta2, fraction(), "decay of the row second moments");
   visit("eps", o.eps, normal(), "added to sqrt(v) and to norms");
   visit("nesterov", o.nesterov, any_range(), "orthogonalize (1 - beta1) G + beta1 M; the public code does");
-  visit_newton_schulz_fields(o, visit);
+  visit_pipeline_fields(o, visit);
   visit("scaling", o.scaling, any_range(), "paper (update RMS = rms_scale lr) or code");
   visit("rms_scale", o.rms_scale, positive(), "0.2 in the paper; 1 matches TrasMuon's step");
 }
@@ -95,7 +96,7 @@ void visit_fields(O& o, Visitor&& visit) {
   visit("weight_decay", o.weight_decay, at_least(0), "decoupled");
   visit("momentum", o.momentum, fraction(), "decay of the momentum");
   visit("nesterov", o.nesterov, any_range(), "orthogonalize (1 - momentum) G + momentum M");
-  visit_newton_schulz_fields(o, visit);
+  visit_pipeline_fields(o, visit);
   visit("eps", o.eps, normal(), "added to the norm before Newton-Schulz");
   visit("scaling", o.scaling, any_range(), "original or match_rms_adamw");
 }

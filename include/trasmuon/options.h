@@ -24,6 +24,12 @@ enum class Clip : std::uint8_t {
   hard,  ///< sqrt(trigger / r), the appendix' energy cap
 };
 
+/// The numbers in which the momentum is kept; it is computed in the compute type all the same.
+enum class MomentumDType : std::uint8_t {
+  automatic,  ///< the compute type: f64 for f64 weights, f32 otherwise
+  bf16,       ///< half of the state; not for f64 weights
+};
+
 /// TrasMuon, Algorithm 1 of the paper. The paper's ablations: noclip (`clip = none`),
 /// clip-only (`rho = 0`), clip-sf (`rho > 0`), hard clip, continuous (`trigger = 0`).
 struct TrasMuonOptions {
@@ -38,6 +44,7 @@ struct TrasMuonOptions {
   std::string coefficients = "keller";
   NewtonSchulzForm ns_form = NewtonSchulzForm::automatic;
   NewtonSchulzPrecision ns_precision = NewtonSchulzPrecision::automatic;
+  MomentumDType momentum_dtype = MomentumDType::automatic;
 
   double rms_scale = 1.0;  // 0.2 carries a learning rate tuned for AdamW over
 
@@ -79,6 +86,7 @@ struct NorMuonOptions {
   std::string coefficients = "keller";
   NewtonSchulzForm ns_form = NewtonSchulzForm::automatic;
   NewtonSchulzPrecision ns_precision = NewtonSchulzPrecision::automatic;
+  MomentumDType momentum_dtype = MomentumDType::automatic;
   NorMuonScaling scaling = NorMuonScaling::paper;
   double rms_scale = 0.2;
 };
@@ -97,6 +105,7 @@ struct MuonOptions {
   std::string coefficients = "keller";
   NewtonSchulzForm ns_form = NewtonSchulzForm::automatic;
   NewtonSchulzPrecision ns_precision = NewtonSchulzPrecision::automatic;
+  MomentumDType momentum_dtype = MomentumDType::automatic;
   double eps = 1e-7;  // added to ||.||_F before Newton-Schulz
   MuonScaling scaling = MuonScaling::original;
 };

@@ -26,6 +26,8 @@ constexpr std::array kNames<NewtonSchulzForm>{"automatic", "standard", "gram"};
 template <>
 constexpr std::array kNames<NewtonSchulzPrecision>{"automatic", "f32", "tf32", "f16", "bf16"};
 template <>
+constexpr std::array kNames<MomentumDType>{"automatic", "bf16"};
+template <>
 constexpr std::array kNames<NorMuonScaling>{"paper", "code"};
 template <>
 constexpr std::array kNames<MuonScaling>{"original", "match_rms_adamw"};

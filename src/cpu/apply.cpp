@@ -7,6 +7,7 @@
 #include "cpu/gemm.h"
 #include "cpu/kernels.h"
 #include "cpu/stages.h"
+#include "stages/report.h"
 
 namespace trasmuon::cpu {
 namespace {
@@ -43,15 +44,7 @@ void report(const Matrix& x, double update_squares) {
   d.isometry_error = isometry_error<T>(x.direction);
   const T* c = static_cast<const T*>(x.column_factor);
   if (c == nullptr) return;
-  double sum = 0;
-  std::int64_t damped = 0;
-  for (std::int64_t j = 0; j < x.n; ++j) {
-    sum += static_cast<double>(c[j]);
-    damped += static_cast<double>(c[j]) < 0.999;
-  }
-  d.c_min = static_cast<double>(*std::min_element(c, c + x.n));
-  d.c_mean = sum / static_cast<double>(x.n);
-  d.damped_share = static_cast<double>(damped) / static_cast<double>(x.n);
+  report_damping<T>({c, static_cast<std::size_t>(x.n)}, d);
 }
 
 }  // namespace

@@ -47,6 +47,8 @@ class CpuBackend final : public Backend {
 
   Stages& stages() override { return *lanes_[0]; }
 
+  void diagnose(std::span<Matrix>, std::size_t, std::size_t) override {}  // filled by the step
+
   void check(const Options& options) const override {
     std::visit(
         [&]<class O>(const O& o) {

@@ -16,6 +16,9 @@ void CpuStages::momentum(std::span<Matrix> batch, const MomentumStage& stage) {
     const auto load = kernel.load[static_cast<int>(x.gradient.dtype)];
     const std::int64_t cols = x.momentum.cols;
     const T beta = static_cast<T>(stage.beta);
+    // A 16-bit momentum is widened into scratch, used as it comes out, and rounded only where it is kept.
+    const bool widened = x.momentum.dtype != x.compute;
+    const MatrixView& wide = !widened ? x.momentum : stage.nesterov ? x.direction : x.input;
     const RowChunks chunks(x.momentum.rows, cols);
     // One pass over the gradient: each row's momentum, its squares and its look-ahead
     // are taken while the row is in the nearest cache.
@@ -27,12 +30,14 @@ void CpuStages::momentum(std::span<Matrix> batch, const MomentumStage& stage) {
       std::fill_n(energy + chunk * cols, cols, 0.0);
       lookahead_squares[chunk] = 0;
       for (std::int64_t i = first; i < last; ++i) {
-        T* m = x.momentum.row<T>(i);
+        T* m = wide.row<T>(i);
+        if (widened) kernel.load[static_cast<int>(x.momentum.dtype)](x.momentum.row_bytes(i), m, cols);
         update(m, x.gradient.row_bytes(i), beta, cols);
+        if (widened) kernel.store[static_cast<int>(x.momentum.dtype)](m, x.momentum.row_bytes(i), cols);
         if (x.transposed) x.column_energy[i] = kernel.sum_squares(m, cols);
         else kernel.add_squares(m, energy + chunk * cols, cols);
-        if (x.lookahead.data != nullptr) {
-          T* u = x.lookahead.row<T>(i);
+        if (stage.nesterov) {
+          T* u = x.input.row<T>(i);
           load(x.gradient.row_bytes(i), u, cols);
           kernel.nesterov(u, m, beta, cols);
           lookahead_squares[chunk] += kernel.sum_squares(u, cols);
@@ -40,9 +45,8 @@ void CpuStages::momentum(std::span<Matrix> batch, const MomentumStage& stage) {
       }
     });
     if (!x.transposed) add_chunks(energy, chunks.count, cols, x.column_energy);
-    const double squares = x.lookahead.data != nullptr
-                               ? std::accumulate(lookahead_squares, lookahead_squares + chunks.count, 0.0)
-                               : std::accumulate(x.column_energy, x.column_energy + x.n, 0.0);
+    const double squares = stage.nesterov ? std::accumulate(lookahead_squares, lookahead_squares + chunks.count, 0.0)
+                                          : std::accumulate(x.column_energy, x.column_energy + x.n, 0.0);
     x.input_norm = std::sqrt(squares);
   });
 }

@@ -48,8 +48,7 @@ void orthogonalize_copy(const MatrixView& in, const MatrixView& out, const Ortho
 
 void CpuStages::orthogonalize(std::span<Matrix> batch, const OrthogonalizeStage& stage) {
   for_each_active(batch, [&]<class T>(Matrix& x) {
-    const MatrixView& in = x.lookahead.data != nullptr ? x.lookahead : x.momentum;
-    orthogonalize_matrix<T>(in, x.input_norm, stage, x.direction.row<T>(0), scratch_);
+    orthogonalize_matrix<T>(x.input, x.input_norm, stage, x.direction.row<T>(0), scratch_);
   });
 }
 
@@ -60,8 +59,7 @@ void CpuStages::orthogonalize(const MatrixView& in, const MatrixView& out, const
 
 void CpuStages::keep_momentum(std::span<Matrix> batch) {
   for_each_active(batch, [&]<class T>(Matrix& x) {
-    const MatrixView& in = x.lookahead.data != nullptr ? x.lookahead : x.momentum;
-    for (std::int64_t i = 0; i < in.rows; ++i) std::copy_n(in.row<T>(i), in.cols, x.direction.row<T>(i));
+    for (std::int64_t i = 0; i < x.input.rows; ++i) std::copy_n(x.input.row<T>(i), x.input.cols, x.direction.row<T>(i));
   });
 }
 

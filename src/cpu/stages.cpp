@@ -8,21 +8,25 @@
 namespace trasmuon::cpu {
 namespace {
 
+/// Whether what is orthogonalized is not the momentum as it is kept.
+bool has_own_input(const Matrix& x, bool nesterov) { return nesterov || x.momentum.dtype != x.compute; }
+
 template <class T>
-std::size_t scratch_bytes(const Matrix& x, bool lookahead) {
-  return static_cast<std::size_t>(lookahead ? 2 : 1) * Arena::bytes_for<T>(x.m * x.n) + Arena::bytes_for<double>(x.n) +
-         Arena::bytes_for<double>(x.m) + Arena::bytes_for<T>(x.m) + Arena::bytes_for<T>(x.n);
+std::size_t scratch_bytes(const Matrix& x, bool nesterov) {
+  return static_cast<std::size_t>(has_own_input(x, nesterov) ? 2 : 1) * Arena::bytes_for<T>(x.m * x.n) +
+         Arena::bytes_for<double>(x.n) + Arena::bytes_for<double>(x.m) + Arena::bytes_for<T>(x.m) +
+         Arena::bytes_for<T>(x.n);
 }
 
 template <class T>
-void lend_scratch(Matrix& x, bool lookahead, Arena& arena) {
+void lend_scratch(Matrix& x, bool nesterov, Arena& arena) {
   const MatrixView like_weight{nullptr, x.compute, x.weight.rows, x.weight.cols, x.weight.cols};
   x.direction = like_weight;
   x.direction.data = arena.take<T>(x.m * x.n);
-  x.lookahead = {};
-  if (lookahead) {
-    x.lookahead = like_weight;
-    x.lookahead.data = arena.take<T>(x.m * x.n);
+  x.input = x.momentum;
+  if (has_own_input(x, nesterov)) {
+    x.input = like_weight;
+    x.input.data = arena.take<T>(x.m * x.n);
   }
   x.column_energy = arena.take<double>(x.n);
   x.row_squares = arena.take<double>(x.m);
@@ -70,15 +74,15 @@ void add_chunks(const double* partial, std::int64_t chunks, std::int64_t cols, d
 }
 
 void CpuStages::begin(std::span<Matrix> batch, const MuonPipeline& pipeline) {
-  const bool lookahead = pipeline.momentum.nesterov;
+  const bool nesterov = pipeline.momentum.nesterov;
   std::size_t bytes = 0;
   for (const Matrix& x : batch) {
-    bytes += x.compute == DType::f64 ? scratch_bytes<double>(x, lookahead) : scratch_bytes<float>(x, lookahead);
+    bytes += x.compute == DType::f64 ? scratch_bytes<double>(x, nesterov) : scratch_bytes<float>(x, nesterov);
   }
   batch_arena_.reserve(bytes);
   for (Matrix& x : batch) {
-    if (x.compute == DType::f64) lend_scratch<double>(x, lookahead, batch_arena_);
-    else lend_scratch<float>(x, lookahead, batch_arena_);
+    if (x.compute == DType::f64) lend_scratch<double>(x, nesterov, batch_arena_);
+    else lend_scratch<float>(x, nesterov, batch_arena_);
     if (!pipeline.trust_region) x.column_factor = nullptr;
   }
 }

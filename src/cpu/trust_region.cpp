@@ -2,17 +2,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "cpu/stages.h"
+#include "stages/report.h"
 
 namespace trasmuon::cpu {
 namespace {
-
-/// NaN has no order: selecting or sorting among it is undefined. Only literal mode lets it come this far.
-bool has_nan(const std::vector<double>& values) {
-  return std::any_of(values.begin(), values.end(), [](double x) { return std::isnan(x); });
-}
 
 /// Median of the energies; the mean of the two middle ones when n is even.
 double median(std::vector<double>& values) {
@@ -25,42 +22,16 @@ double median(std::vector<double>& values) {
   return lower + (upper - lower) / 2;
 }
 
-/// Linearly interpolated 95 % quantile.
-double quantile95(std::vector<double>& values) {
-  if (has_nan(values)) return std::numeric_limits<double>::quiet_NaN();
-  std::sort(values.begin(), values.end());
-  const double position = 0.95 * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(position);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (position - static_cast<double>(below)) * (values[above] - values[below]);
-}
-
-/// r_j and c^inst_j of one column, given the reference it is measured against.
-struct Gate {
-  const TrustRegionStage& stage;
-  double reference;  ///< E_ref, bias-corrected when guarded
-  bool dead;         ///< guard (e): no energy to compare with
-
-  double ratio(double energy) const {
-    if (!stage.guarded) return energy / (reference + stage.eps);
-    return dead ? energy / (reference + stage.eps_energy) : energy / reference;
-  }
-  double damping(double energy) const {
-    if (dead) return 1;
-    const double r = ratio(energy);
-    if (!(r > stage.trigger)) return 1;
-    const double eps = stage.guarded ? stage.eps_energy : stage.eps;
-    const double raw = stage.clip == Clip::soft ? 1 / (1 + stage.alpha * std::log1p(r))
-                                                : std::sqrt(stage.trigger * reference / (energy + eps));
-    return std::clamp(raw, stage.c_min, 1.0);
-  }
-};
-
-void report(const Matrix& x, const Gate& gate) {
-  std::vector<double> ratios(static_cast<std::size_t>(x.n));
-  for (std::int64_t j = 0; j < x.n; ++j) ratios[static_cast<std::size_t>(j)] = gate.ratio(x.column_energy[j]);
-  x.diagnostics->r_max = *std::max_element(ratios.begin(), ratios.end());
-  x.diagnostics->r_q95 = quantile95(ratios);
+/// c^inst of a column of this energy.
+double damping(const EnergyReference& reference, double energy) {
+  if (reference.dead) return 1;
+  const TrustRegionStage& stage = reference.stage;
+  const double r = reference.ratio(energy);
+  if (!(r > stage.trigger)) return 1;
+  const double eps = stage.guarded ? stage.eps_energy : stage.eps;
+  const double raw = stage.clip == Clip::soft ? 1 / (1 + stage.alpha * std::log1p(r))
+                                              : std::sqrt(stage.trigger * reference.value / (energy + eps));
+  return std::clamp(raw, stage.c_min, 1.0);
 }
 
 template <class T>
@@ -69,10 +40,8 @@ void damp(Matrix& x, const TrustRegionStage& stage) {
   std::vector<double> energies(x.column_energy, x.column_energy + x.n);
   *x.e_ref = stage.beta_energy * *x.e_ref + (1 - stage.beta_energy) * median(energies);
   const double bias = 1 - std::pow(stage.beta_energy, static_cast<double>(t));  // guard (b)
-  const double reference = stage.guarded ? *x.e_ref / bias : *x.e_ref;
-  // Relative to the largest energy, so that the gradient's scale plays no part.
-  const double largest = *std::max_element(x.column_energy, x.column_energy + x.n);
-  const Gate gate{stage, reference, stage.guarded && !(reference > stage.eps_energy * largest)};
+  const std::span<const double> energy(x.column_energy, static_cast<std::size_t>(x.n));
+  const EnergyReference reference(stage, stage.guarded ? *x.e_ref / bias : *x.e_ref, energy);
 
   const double weight = stage.gamma * stage.gamma;
   *x.gamma_sum += weight;
@@ -88,14 +57,14 @@ void damp(Matrix& x, const TrustRegionStage& stage) {
                          : *x.gamma_sum > 0.0 ? x.c_sum[j] / *x.gamma_sum
                                               : 1.0;
     if (gate_step) {
-      const double inst = gate.damping(x.column_energy[j]);
+      const double inst = damping(reference, x.column_energy[j]);
       c_ema[j] = static_cast<T>(stage.beta_clip * static_cast<double>(c_ema[j]) + (1 - stage.beta_clip) * inst);
     }
     double value = damped ? (1 - stage.rho) * static_cast<double>(c_ema[j]) + stage.rho * c_avg : 1.0;
     if (stage.guarded) value = std::clamp(value, stage.c_min, 1.0);
     c[j] = c_last[j] = static_cast<T>(value);
   }
-  if (x.diagnostics != nullptr) report(x, gate);
+  if (x.diagnostics != nullptr) report_ratios(reference, energy, *x.diagnostics);
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ __global__ void decide(const DeviceMatrix* matrices, MatrixStatus* status, int c
   MatrixStatus& s = status[index];
   const bool has_gradient = x.gradient.data != nullptr, refused = has_gradient && s.unusable != 0;
   s.unusable = 0;
+  ++s.runs;
   s.active = has_gradient && !refused;
   if (refused) ++*x.skipped;
   if (s.active != 0) ++*x.step;

@@ -83,6 +83,11 @@ class CudaBackend final : public Backend {
     }
     batch->run(matrices, stages_.description, static_cast<cudaStream_t>(stream));
   }
+  void diagnose(std::span<Matrix> matrices, std::size_t first, std::size_t count) override {
+    const OnDevice guard(device_);
+    const auto batch = batches_.find(matrices.data());
+    if (batch != batches_.end()) batch->second->diagnose(matrices, first, count);
+  }
   Stages& stages() override { return stages_; }
   std::size_t workspace_bytes() const override {
     std::size_t bytes = 0;

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "cuda/diagnostics.h"
+
 namespace trasmuon::cuda {
 namespace {
 
@@ -36,6 +38,18 @@ DType direction_type(const Matrix& x, const StepDescription& step, const Card& c
   }
 }
 
+enum class Iteration : std::uint8_t { none, gram, standard };
+
+Iteration iteration_kind(const StepDescription& step, DType direction, const Card& card) {
+  if (step.kind != StepDescription::Kind::pipeline || !step.orthogonalize || step.orthogonalize->triples.empty())
+    return Iteration::none;
+  const bool half = direction == DType::f16 || direction == DType::bf16;
+  return half && card.hopper && step.orthogonalize->form != NewtonSchulzForm::standard &&
+                 fits_gram_form(*step.orthogonalize)
+             ? Iteration::gram
+             : Iteration::standard;
+}
+
 bool same_plan(const StepDescription& a, const StepDescription& b) {
   if (a.kind != b.kind || a.orthogonalize.has_value() != b.orthogonalize.has_value()) return false;
   if (!a.orthogonalize) return true;
@@ -45,49 +59,31 @@ bool same_plan(const StepDescription& a, const StepDescription& b) {
 
 }  // namespace
 
-Card::Card(int device_index) : device(device_index) {
-  cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-  multiprocessors = properties.multiProcessorCount;
-  memory = properties.totalGlobalMem;
-  hopper = properties.major == 9;
-  if (cublasCreate(&blas) != CUBLAS_STATUS_SUCCESS) throw Error("cublas: cannot be initialised");
-  // Its own would be allocated inside a recording.
-  blas_workspace = DeviceMemory(std::size_t{32} << 20);
-  (void)cublasSetWorkspace(blas, blas_workspace.data(), blas_workspace.bytes());
-}
-
-Card::~Card() { (void)cublasDestroy(blas); }
-
-bool is_capturing(cudaStream_t stream) {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  check(cudaStreamIsCapturing(stream, &status), "cudaStreamIsCapturing");
-  return status != cudaStreamCaptureStatusNone;
-}
-
-void refuse_capture(cudaStream_t stream) {
-  if (is_capturing(stream)) throw Error("cuda: step once outside before recording it in a graph of your own");
-}
-
 struct Batch::Part {
   std::vector<std::size_t> indices;  // into the group's matrices
-  DType compute = DType::f32, direction = DType::f32;
+  DType compute = DType::f32, momentum = DType::f32, direction = DType::f32;
   std::vector<Bucket> buckets;
   std::vector<DeviceMatrix> matrices;  // as uploaded
+  std::vector<std::int64_t> measured;  ///< runs of each matrix when its diagnostics were taken
   DeviceMemory tables;
   std::vector<DeviceMemory> recorded;  ///< tables of steps in graphs of the caller's
   StepMemory memory{};
-  std::unique_ptr<Orthogonalizer> iteration;
+  std::vector<std::unique_ptr<Orthogonalizer>> iterations;  ///< each for some of the buckets
   InputScale scale = InputScale::keep;
+  std::size_t scratch_offset = 0;
   bool squares_left = false;  ///< the iteration leaves the row squares of every matrix
 
-  void make_buckets(std::span<const Matrix> all);
+  void make_buckets(std::span<const Matrix> all, const StepDescription& step, const Card& card);
+  /// Lends every matrix its scratch; with nothing to lend it only counts.
   void carve(std::span<const Matrix> all, Carver& scratch);
+  std::vector<Bucket> small_buckets(bool small) const;  ///< or those that are not
+  std::size_t iteration_scratch_bytes(const StepDescription& step, const Card& card) const;
   void make_iteration(const StepDescription& step, const Card& card, Carver& scratch);
   void make_tables(const StepScalars* scalars);
   std::vector<DeviceMatrix> pointed_at(std::span<const Matrix> all) const;
   void refresh(std::span<const Matrix> all, cudaStream_t stream);
   StepMemory keep_tables(std::span<const Matrix> all, const StepScalars& scalars, cudaStream_t copies);
+  /// Roughly, and without what the iteration needs for itself.
   static std::size_t scratch_bytes(const Matrix& x, DType direction);
 };
 
@@ -98,11 +94,12 @@ std::size_t Batch::Part::scratch_bytes(const Matrix& x, DType direction) {
   const std::size_t strips = static_cast<std::size_t>(ceil_div(cols, kChunkCols));
   return size_of(direction) * static_cast<std::size_t>(rows) * static_cast<std::size_t>(round_up(cols, 8)) +
          8 * (n * std::max(row_chunks, strips) + n + row_chunks * strips + 2 * m * std::max(row_chunks, strips) +
-              2 * m) +
-         iteration_scratch_bytes(rows, cols, direction) + 4096;
+              2 * m);
 }
 
-void Batch::Part::make_buckets(std::span<const Matrix> all) {
+void Batch::Part::make_buckets(std::span<const Matrix> all, const StepDescription& step, const Card& card) {
+  const bool elsewhere = iteration_kind(step, direction, card) == Iteration::gram &&
+                         gram_form_ends_elsewhere(*step.orthogonalize);
   for (std::size_t first = 0; first < indices.size();) {
     std::size_t last = first;
     while (last < indices.size() && same_shape(all[indices[last]], all[indices[first]])) ++last;
@@ -110,12 +107,12 @@ void Batch::Part::make_buckets(std::span<const Matrix> all) {
     buckets.push_back({.rows = stored_rows(x),
                        .cols = stored_cols(x),
                        .batch = static_cast<int>(last - first),
-                       .row_stride = round_up(stored_cols(x), 8)});
+                       .row_stride = round_up(stored_cols(x), 8),
+                       .in_place = !elsewhere || std::min(x.m, x.n) <= kSmallSide});
     first = last;
   }
 }
 
-/// Lends every matrix its scratch.
 void Batch::Part::carve(std::span<const Matrix> all, Carver& scratch) {
   const std::size_t element = size_of(direction);
   matrices.clear();
@@ -124,6 +121,11 @@ void Batch::Part::carve(std::span<const Matrix> all, Carver& scratch) {
     const std::size_t stride = std::size_t(b.rows) * b.row_stride * element;
     const int row_chunks = ceil_div(b.rows, kChunkRows), strips = ceil_div(b.cols, kChunkCols);
     b.x = scratch.take_bytes(stride * b.batch);
+    b.o = b.in_place ? b.x : scratch.take_bytes(stride * b.batch);
+    const auto entry = [&](void* bucket, int k) {
+      return DeviceView{bucket == nullptr ? nullptr : static_cast<std::byte*>(bucket) + k * stride, b.row_stride,
+                        direction};
+    };
     const bool transposed = all[indices[position]].transposed;
     const int tiles = ceil_div(b.cols, 256);
     if (!transposed) b.row_squares = scratch.take<float>(std::size_t(b.batch) * tiles * b.rows);
@@ -134,7 +136,8 @@ void Batch::Part::carve(std::span<const Matrix> all, Carver& scratch) {
       d.cols = b.cols;
       d.transposed = x.transposed;
       const auto m = static_cast<std::size_t>(x.m), n = static_cast<std::size_t>(x.n);
-      d.direction = {b.x == nullptr ? nullptr : static_cast<std::byte*>(b.x) + k * stride, b.row_stride, direction};
+      d.input = entry(b.x, k);
+      d.direction = entry(b.o, k);
       d.column_part_count = x.transposed ? strips : row_chunks;
       d.column_parts = scratch.take<double>(n * d.column_part_count);
       d.energy = scratch.take<double>(n);
@@ -149,25 +152,42 @@ void Batch::Part::carve(std::span<const Matrix> all, Carver& scratch) {
   }
 }
 
-void Batch::Part::make_iteration(const StepDescription& step, const Card& card, Carver& scratch) {
-  scale = InputScale::keep;
-  if (step.orthogonalize && step.kind == StepDescription::Kind::pipeline) {
-    const bool half = direction == DType::f16 || direction == DType::bf16;
-    scale = InputScale::unit;
-    if (step.orthogonalize->triples.empty()) {
-      // Only normalised.
-    } else if (half && card.hopper && step.orthogonalize->form != NewtonSchulzForm::standard &&
-               fits_gram_form(*step.orthogonalize)) {
-      scale = InputScale::half_range;
-      iteration = make_gram_iteration(buckets, *step.orthogonalize, direction, card.multiprocessors, scratch);
-    } else {
-      const Precision precision{direction, step.orthogonalize->precision == NewtonSchulzPrecision::tf32};
-      iteration = make_standard_iteration(buckets, *step.orthogonalize, precision, card.blas, scratch);
-    }
+std::vector<Bucket> Batch::Part::small_buckets(bool small) const {
+  std::vector<Bucket> chosen;
+  for (const Bucket& b : buckets) {
+    if ((b.short_side() <= kSmallSide) == small) chosen.push_back(b);
   }
-  squares_left =
-      iteration != nullptr && iteration->leaves_row_squares() &&
-      std::all_of(matrices.begin(), matrices.end(), [](const DeviceMatrix& d) { return d.row_parts != nullptr; });
+  return chosen;
+}
+
+std::size_t Batch::Part::iteration_scratch_bytes(const StepDescription& step, const Card& card) const {
+  switch (iteration_kind(step, direction, card)) {
+    case Iteration::gram: return gram_scratch_bytes(small_buckets(false), card.multiprocessors);
+    case Iteration::standard: return standard_scratch_bytes(buckets, direction);
+    default: return 0;
+  }
+}
+
+void Batch::Part::make_iteration(const StepDescription& step, const Card& card, Carver& scratch) {
+  scale = step.orthogonalize ? InputScale::unit : InputScale::keep;
+  switch (iteration_kind(step, direction, card)) {
+    case Iteration::gram:
+      scale = InputScale::half_range;
+      if (const auto small = small_buckets(true); !small.empty())
+        iterations.push_back(make_small_iteration(small, *step.orthogonalize, direction));
+      if (const auto large = small_buckets(false); !large.empty())
+        iterations.push_back(make_gram_iteration(large, *step.orthogonalize, direction, card.multiprocessors, scratch));
+      break;
+    case Iteration::standard: {
+      const Precision precision{direction, step.orthogonalize->precision == NewtonSchulzPrecision::tf32};
+      iterations.push_back(make_standard_iteration(buckets, *step.orthogonalize, precision, card.blas, scratch));
+      break;
+    }
+    default: break;
+  }
+  squares_left = !iterations.empty();
+  for (const auto& iteration : iterations) squares_left &= iteration->leaves_row_squares();
+  for (const DeviceMatrix& d : matrices) squares_left &= d.row_parts != nullptr;
   for (DeviceMatrix& d : matrices) {
     if (squares_left) d.row_part_count = ceil_div(d.cols, 256);
     else d.row_parts = nullptr;
@@ -193,10 +213,12 @@ void Batch::Part::make_tables(const StepScalars* scalars) {
   tables = DeviceMemory(counter.used());
   Carver carver(tables.data());
   layout(carver);
+  measured.assign(matrices.size(), 0);
   memory.scalars = scalars;
   memory.matrix_count = static_cast<int>(matrices.size());
   memory.chunk_count = static_cast<int>(chunks.size());
   memory.compute = compute;
+  memory.momentum = momentum;
   memory.direction = direction;
   check(cudaMemset(memory.status, 0, matrices.size() * sizeof(MatrixStatus)), "cudaMemset");
   check(cudaMemcpy(const_cast<Chunk*>(memory.chunks), chunks.data(), chunks.size() * sizeof(Chunk),
@@ -280,33 +302,44 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
     return std::tuple(x.compute, x.transposed, x.weight.rows, x.weight.cols);
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-  std::size_t filled = 0, most = 0;
+  const bool pipeline = step.kind == StepDescription::Kind::pipeline;
+  std::size_t filled = 0;
   for (std::size_t i : order) {
     const DType direction = direction_type(matrices[i], step, card_);
-    const bool iterates = step.kind == StepDescription::Kind::pipeline;
-    const std::size_t bytes = iterates ? Part::scratch_bytes(matrices[i], direction) : 0;
+    const std::size_t bytes = pipeline ? Part::scratch_bytes(matrices[i], direction) : 0;
     if (parts_.empty() || parts_.back()->compute != matrices[i].compute || filled + bytes > most_scratch(card_)) {
       parts_.push_back(std::make_unique<Part>());
       parts_.back()->compute = matrices[i].compute;
+      parts_.back()->momentum = matrices[i].momentum.dtype;  // a group has one for each compute type
       parts_.back()->direction = direction;
       filled = 0;
     }
     parts_.back()->indices.push_back(i);
     filled += bytes;
-    most = std::max(most, filled);
+  }
+  // Diagnostics are measured after the step, from its scratch: each part then has its own.
+  const bool keep_scratch = matrices.front().diagnostics != nullptr;
+  std::size_t most = 0;
+  for (auto& part : parts_) {
+    part->make_buckets(matrices, step, card_);
+    Carver counter(nullptr);
+    part->carve(matrices, counter);
+    if (!pipeline) continue;
+    const std::size_t bytes = Carver::aligned(counter.used() + part->iteration_scratch_bytes(step, card_));
+    part->scratch_offset = keep_scratch ? most : 0;
+    most = keep_scratch ? most + bytes : std::max(most, bytes);
   }
   if (scratch_.bytes() < most) {
     scratch_ = DeviceMemory();
     scratch_ = DeviceMemory(most);
   }
   for (auto& part : parts_) {
-    Carver carver(scratch_.data());
-    part->make_buckets(matrices);
-    if (step.kind == StepDescription::Kind::adamw) carver = Carver(nullptr);  // needs none
-    part->carve(matrices, carver);
-    if (step.kind == StepDescription::Kind::pipeline) part->make_iteration(step, card_, carver);
-    if (step.kind == StepDescription::Kind::pipeline && carver.used() > scratch_.bytes())
-      throw Error("cuda: scratch counted too small");
+    if (pipeline) {
+      Carver carver(scratch_.data() + part->scratch_offset);
+      part->carve(matrices, carver);
+      part->make_iteration(step, card_, carver);
+      if (part->scratch_offset + carver.used() > scratch_.bytes()) throw Error("cuda: scratch counted too small");
+    }
     part->make_tables(reinterpret_cast<const StepScalars*>(scalars_.data()));
   }
   planned_ = step;
@@ -342,7 +375,7 @@ void Batch::enqueue(std::span<const StepMemory> memories, cudaStream_t stream) {
       enqueue_trust_region(memory, side_);
       check(cudaEventRecord(join_, side_), "cudaEventRecord");
     }
-    if (part->iteration) part->iteration->enqueue(stream);
+    for (const auto& iteration : part->iterations) iteration->enqueue(stream);
     if (!part->squares_left) enqueue_row_squares(memory, stream);
     enqueue_row_scale(memory, stream);
     if (trust) check(cudaStreamWaitEvent(stream, join_), "cudaStreamWaitEvent");
@@ -383,6 +416,21 @@ void Batch::run(std::span<const Matrix> matrices, const StepDescription& step, c
   refresh_tables(matrices, step, stream);
   if (graph_ == nullptr) record();
   check(cudaGraphLaunch(graph_, stream), "cudaGraphLaunch");
+}
+
+void Batch::diagnose(std::span<const Matrix> matrices, std::size_t first, std::size_t count) {
+  check(cudaDeviceSynchronize(), "waiting for the step");
+  for (auto& part : parts_) {
+    for (std::size_t k = 0; k < part->indices.size(); ++k) {
+      const Matrix& x = matrices[part->indices[k]];
+      if (part->indices[k] < first || part->indices[k] >= first + count || x.diagnostics == nullptr) continue;
+      // Steps may also be replays of a graph of the caller's, so the device does the counting.
+      const std::int64_t runs = runs_of(part->memory, static_cast<int>(k));
+      if (runs == part->measured[k]) continue;
+      *x.diagnostics = measure(part->memory, part->matrices[k], static_cast<int>(k), card_.blas);
+      part->measured[k] = runs;
+    }
+  }
 }
 
 }  // namespace trasmuon::cuda

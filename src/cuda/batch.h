@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cublas_v2.h>
 #include <cuda_runtime.h>
 
 #include <memory>
@@ -9,24 +8,12 @@
 #include <span>
 #include <vector>
 
+#include "cuda/card.h"
 #include "cuda/kernels.h"
 #include "cuda/orthogonalize.h"
 #include "stages/matrix.h"
 
 namespace trasmuon::cuda {
-
-/// A device, its properties and its cuBLAS handle.
-struct Card {
-  int device = 0, multiprocessors = 0;
-  std::size_t memory = 0;
-  bool hopper = false;
-  cublasHandle_t blas = nullptr;
-  DeviceMemory blas_workspace;
-  explicit Card(int device_index);
-  Card(const Card&) = delete;
-  Card& operator=(const Card&) = delete;
-  ~Card();
-};
 
 /// What the stages ask for, collected before anything is enqueued.
 struct StepDescription {
@@ -34,10 +21,6 @@ struct StepDescription {
   StepScalars scalars{};
   std::optional<OrthogonalizeStage> orthogonalize;
 };
-
-bool is_capturing(cudaStream_t stream);
-/// Throws Error while the caller records a graph: what has to be planned cannot be recorded.
-void refuse_capture(cudaStream_t stream);
 
 /// The matrices of one group on one device: tables, scratch, and the step as a recorded graph.
 class Batch {
@@ -49,6 +32,8 @@ class Batch {
 
   /// The matrices may point elsewhere than before, but have the shapes they were made with.
   void run(std::span<const Matrix> matrices, const StepDescription& step, cudaStream_t stream);
+  /// Fills the diagnostics of the matrices [first, first + count). Waits for the device.
+  void diagnose(std::span<const Matrix> matrices, std::size_t first, std::size_t count);
   std::size_t workspace_bytes() const { return scratch_.bytes(); }
 
  private:

@@ -81,12 +81,12 @@ class Carver {
     return static_cast<T*>(take_bytes(count * sizeof(T)));
   }
   void* take_bytes(std::size_t bytes) {
-    constexpr std::size_t kAlignment = 256;
     void* piece = base_ == nullptr ? nullptr : base_ + used_;
-    used_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    used_ += aligned(bytes);
     return piece;
   }
   std::size_t used() const { return used_; }
+  static constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
  private:
   std::byte* base_;

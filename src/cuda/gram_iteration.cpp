@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "cuda/kernels.h"
@@ -14,25 +16,53 @@ namespace {
 /// after three steps and may turn negative, which the polynomial then amplifies.
 bool restarts_after(std::size_t steps, std::size_t total) { return steps < total && steps % 3 == 2; }
 
-/// One bucket's matrices: X twice, and five of the short side.
+std::size_t passes_over_x(std::size_t steps) {
+  std::size_t passes = 1;
+  for (std::size_t s = 1; s < steps; ++s) passes += restarts_after(s, steps);
+  return passes;
+}
+
+/// Where the matrices of a bucket are: X throughout the iteration, all others in the slot that a matrix works in.
 struct Workspace {
   Bucket bucket;
   std::array<HalfMatrices, 2> x;
   HalfMatrices r, s, w, q, spare;
 
-  Workspace(const Bucket& b, Carver& scratch) : bucket(b) {
-    const auto like = [&](int rows, int cols, int stride, void* data) {
-      return HalfMatrices{data, rows, cols, stride, b.batch, static_cast<std::int64_t>(rows) * stride};
-    };
+  /// `slot` counts, or hands out, the first slot's memory.
+  Workspace(const Bucket& b, Carver& slot, std::int64_t slot_elements, int slots) : bucket(b) {
     const auto take = [&](int rows, int cols, int stride) {
-      return like(rows, cols, stride, scratch.take<std::uint16_t>(std::size_t(rows) * stride * b.batch));
+      auto* data = slot.take<std::uint16_t>(static_cast<std::size_t>(rows) * static_cast<std::size_t>(stride));
+      return HalfMatrices{data, rows, cols, stride, slots, slot_elements, nullptr, true};
     };
     const int n = b.short_side(), stride = (n + 7) / 8 * 8;
-    x = {like(b.rows, b.cols, b.row_stride, b.x), take(b.rows, b.cols, b.row_stride)};
+    const std::int64_t elements = std::int64_t{b.rows} * b.row_stride;
+    x[0] = {b.x, b.rows, b.cols, b.row_stride, b.batch, elements};
+    if (b.in_place) {
+      x[1] = take(b.rows, b.cols, b.row_stride);
+    } else {
+      x[1] = x[0];
+      x[1].data = b.o;
+    }
     for (HalfMatrices* square : {&r, &s, &w, &q, &spare}) *square = take(n, n, stride);
-    r.diagonal_blocks = scratch.take<std::uint16_t>(static_cast<std::size_t>(diagonal_block_elements(n, b.batch)));
+    r.diagonal_blocks = take(128 * diagonal_block_count(n), 128, 128).data;
   }
 };
+
+std::size_t slot_bytes(const std::vector<Bucket>& buckets) {
+  std::size_t most = 0;
+  for (const Bucket& bucket : buckets) {
+    Carver counter(nullptr);
+    (void)Workspace(bucket, counter, 0, 0);
+    most = std::max(most, counter.used());
+  }
+  return most;
+}
+
+Windows windows_of(const std::vector<Bucket>& buckets, int multiprocessors) {
+  std::vector<int> sides;
+  for (const Bucket& b : buckets) sides.insert(sides.end(), static_cast<std::size_t>(b.batch), b.short_side());
+  return choose_windows(sides, multiprocessors);
+}
 
 /// The Gram form: with R = X X^T on the short side, Z = aI + bR + cR^2, Q <- Q Z, R <- Z R Z; X <- Q X
 /// at the end and wherever R is taken anew. All of it commutes, so all but X is symmetric.
@@ -40,102 +70,83 @@ class GramIteration final : public Orthogonalizer {
  public:
   GramIteration(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage, DType dtype, int multiprocessors,
                 Carver& scratch)
-      : triples_(stage.triples), bfloat16_(dtype == DType::bf16), multiprocessors_(multiprocessors) {
-    for (const Bucket& bucket : buckets) workspaces_.emplace_back(bucket, scratch);
-    // An even number of passes over X ends where it began.
-    std::size_t passes = 1;
-    for (std::size_t s = 1; s < triples_.size(); ++s) passes += restarts_after(s, triples_.size());
-    copy_first_ = passes % 2 == 1;
-    plan();
+      : triples_(stage.triples) {
+    const Windows windows = windows_of(buckets, multiprocessors);
+    const std::size_t bytes = slot_bytes(buckets);
+    auto* slots = static_cast<std::byte*>(scratch.take_bytes(bytes * static_cast<std::size_t>(windows.slots)));
+    std::vector<ProductSequence> sequences;
+    for (const Bucket& bucket : buckets) {
+      Carver first_slot(slots);
+      sequences.push_back(
+          {bucket.batch, phases(Workspace(bucket, first_slot, static_cast<std::int64_t>(bytes / 2), windows.slots))});
+    }
+    launch_.emplace(sequences, windows, dtype == DType::bf16, multiprocessors);
   }
 
-  void enqueue(cudaStream_t stream) override {
-    if (copy_first_) {
-      for (const Workspace& w : workspaces_) {
-        check(cudaMemcpyAsync(w.x[1].data, w.bucket.x, std::size_t(w.x[0].batch_stride) * w.bucket.batch * 2,
-                              cudaMemcpyDeviceToDevice, stream),
-              "copying X");
-      }
-    }
-    for (const ProductLaunch& launch : launches_) launch.enqueue(stream);
-  }
+  void enqueue(cudaStream_t stream) override { launch_->enqueue(stream); }
   bool leaves_row_squares() const override { return true; }
 
  private:
-  void plan() {
+  using Phases = std::vector<std::vector<Product>>;
+
+  Phases phases(Workspace w) const {
+    Phases result;
     const std::size_t total = triples_.size();
-    std::size_t at = copy_first_ ? 1 : 0;  // which X is current
-    gram(at, 0);
+    std::size_t at = 0;  // which X is current
     bool has_q = false;
     bool scaled = false;  // X has its norm of 1
+    result.push_back({gram(w, at, 0)});
     for (std::size_t step = 0; step < total; ++step) {
       const bool last = step + 1 == total, restart = restarts_after(step + 1, total);
-      polynomial(triples_[step]);
+      result.push_back({polynomial(w, triples_[step])});
       std::vector<Product> next;
-      for (Workspace& w : workspaces_) {
-        if (has_q) next.push_back({.a = w.q, .b = w.w, .out = w.spare});
-        if (!last && !restart) next.push_back({.a = w.r, .b = w.w, .out = w.s});
-      }
-      if (!next.empty()) launch(next);
-      if (!last && !restart) {
-        next.clear();
-        for (Workspace& w : workspaces_) next.push_back(shifted({.a = w.s, .b = w.w, .out = w.r}, step + 1));
-        launch(next);
-      }
-      for (Workspace& w : workspaces_) std::swap(w.q, has_q ? w.spare : w.w);
+      if (has_q) next.push_back({.a = w.q, .b = w.w, .out = w.spare});
+      if (!last && !restart) next.push_back({.a = w.r, .b = w.w, .out = w.s});
+      if (!next.empty()) result.push_back(next);
+      if (!last && !restart) result.push_back({shifted({.a = w.s, .b = w.w, .out = w.r}, step + 1)});
+      std::swap(w.q, has_q ? w.spare : w.w);
       has_q = true;
       if (!last && !restart) continue;
-      apply(at, !scaled, last);
+      result.push_back({apply(w, at, !scaled, last)});
       scaled = true;
       has_q = false;
       at = 1 - at;
-      if (restart) gram(at, step + 1);
+      if (restart) result.push_back({gram(w, at, step + 1)});
     }
+    return result;
   }
 
   /// R <- X X^T or X^T X, whichever is smaller.
-  void gram(std::size_t at, std::size_t step) {
-    std::vector<Product> products;
-    for (Workspace& w : workspaces_) {
-      const bool wide = w.bucket.rows <= w.bucket.cols;
-      Product p{.form = wide ? Product::Form::gram_rows : Product::Form::gram_columns,
-                .a = w.x[at],
-                .b = w.x[at],
-                .out = w.r};
-      if (step == 0) p.alpha = static_cast<float>(1 / (norm(w) * norm(w)));
-      products.push_back(shifted(p, step));
-    }
-    launch(products);
+  Product gram(const Workspace& w, std::size_t at, std::size_t step) const {
+    const bool wide = w.bucket.rows <= w.bucket.cols;
+    Product p{.form = wide ? Product::Form::gram_rows : Product::Form::gram_columns,
+              .a = w.x[at],
+              .b = w.x[at],
+              .out = w.r};
+    if (step == 0) p.alpha = static_cast<float>(1 / (norm(w) * norm(w)));
+    return shifted(p, step);
   }
 
   /// W <- aI + cR(R + (b/c) I)
-  void polynomial(const NewtonSchulzTriple& triple) {
-    std::vector<Product> products;
-    for (Workspace& w : workspaces_) {
-      products.push_back({.a = w.r,
-                          .b = w.r,
-                          .out = w.w,
-                          .alpha = static_cast<float>(triple.c),
-                          .delta = static_cast<float>(triple.a),
-                          .shifted_b = true});
-    }
-    launch(products);
+  static Product polynomial(const Workspace& w, const NewtonSchulzTriple& triple) {
+    return {.a = w.r,
+            .b = w.r,
+            .out = w.w,
+            .alpha = static_cast<float>(triple.c),
+            .delta = static_cast<float>(triple.a),
+            .shifted_b = true};
   }
 
   /// X <- Q X or X Q
-  void apply(std::size_t at, bool normalise, bool last) {
-    std::vector<Product> products;
-    for (Workspace& w : workspaces_) {
-      const bool wide = w.bucket.rows <= w.bucket.cols;
-      Product p{.form = wide ? Product::Form::left : Product::Form::right,
-                .a = wide ? w.q : w.x[at],
-                .b = wide ? w.x[at] : w.q,
-                .out = w.x[1 - at]};
-      if (normalise) p.alpha = static_cast<float>(1 / norm(w));
-      if (last) p.row_squares = w.bucket.row_squares;
-      products.push_back(p);
-    }
-    launch(products);
+  static Product apply(const Workspace& w, std::size_t at, bool normalise, bool last) {
+    const bool wide = w.bucket.rows <= w.bucket.cols;
+    Product p{.form = wide ? Product::Form::left : Product::Form::right,
+              .a = wide ? w.q : w.x[at],
+              .b = wide ? w.x[at] : w.q,
+              .out = w.x[1 - at]};
+    if (normalise) p.alpha = static_cast<float>(1 / norm(w));
+    if (last) p.row_squares = w.bucket.row_squares;
+    return p;
   }
 
   /// R's diagonal blocks once more with b/c of the step that will use them.
@@ -149,13 +160,8 @@ class GramIteration final : public Orthogonalizer {
     return kHalfRangeRms * std::sqrt(static_cast<double>(w.bucket.rows) * w.bucket.cols);
   }
 
-  void launch(const std::vector<Product>& products) { launches_.emplace_back(products, bfloat16_, multiprocessors_); }
-
   std::vector<NewtonSchulzTriple> triples_;
-  bool bfloat16_, copy_first_ = false;
-  int multiprocessors_;
-  std::vector<Workspace> workspaces_;
-  std::vector<ProductLaunch> launches_;
+  std::optional<ProductLaunch> launch_;
 };
 
 }  // namespace
@@ -167,18 +173,15 @@ bool fits_gram_form(const OrthogonalizeStage& stage) {
   return !stage.triples.empty();
 }
 
+bool gram_form_ends_elsewhere(const OrthogonalizeStage& stage) { return passes_over_x(stage.triples.size()) % 2 == 1; }
+
+std::size_t gram_scratch_bytes(const std::vector<Bucket>& buckets, int multiprocessors) {
+  return slot_bytes(buckets) * static_cast<std::size_t>(windows_of(buckets, multiprocessors).slots);
+}
+
 std::unique_ptr<Orthogonalizer> make_gram_iteration(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage,
                                                     DType dtype, int multiprocessors, Carver& scratch) {
   return std::make_unique<GramIteration>(buckets, stage, dtype, multiprocessors, scratch);
-}
-
-std::size_t iteration_scratch_bytes(int rows, int cols, DType dtype) {
-  // X once more, five matrices of the short side and one row of blocks on the diagonal; 256 each for alignment.
-  const std::size_t n = static_cast<std::size_t>(std::min(rows, cols)), stride = (n + 7) / 8 * 8;
-  const std::size_t x = static_cast<std::size_t>(rows) * ((static_cast<std::size_t>(cols) + 7) / 8 * 8);
-  return size_of(dtype) *
-             (x + 5 * n * stride + static_cast<std::size_t>(diagonal_block_elements(static_cast<int>(n), 1))) +
-         7 * 256;
 }
 
 }  // namespace trasmuon::cuda

@@ -56,26 +56,50 @@ __device__ __forceinline__ void store_box(const CUtensorMap* map, const void* fr
 
 __device__ __forceinline__ void commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
-/// All but the last N committed groups have left shared memory.
-template <int N>
-__device__ __forceinline__ void wait_stores_read() {
-  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(N) : "memory");
-}
+/// The committed stores have left shared memory.
+__device__ __forceinline__ void wait_stores_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 
 __device__ __forceinline__ void wait_stores_done() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 
-/// Makes ordinary stores to shared memory visible to bulk copies.
+/// Orders ordinary accesses to global memory and those of bulk copies.
+__device__ __forceinline__ void fence_global_for_copies() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
+
+__device__ __forceinline__ void add_release(unsigned* counter, unsigned value) {
+  asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
+}
+
+/// Returns when the counter has reached `value`, and what was written before it did can be seen.
+__device__ __forceinline__ void wait_until(const unsigned* counter, unsigned value) {
+  for (;;) {
+    unsigned seen;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
+    if (seen >= value) return;
+    __nanosleep(64);
+  }
+}
+
+/// 16 bytes from global to shared memory, past the first cache: the first `bytes` of them, zeros after.
+__device__ __forceinline__ void copy_piece(void* to, const void* from, int bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
+               "l"(__cvta_generic_to_global(from)), "r"(bytes)
+               : "memory");
+}
+
+__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+/// All but the last N committed groups of this thread's pieces have arrived.
+template <int N>
+__device__ __forceinline__ void wait_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+}
+
+/// Makes ordinary stores to shared memory visible to bulk copies and matrix products.
 __device__ __forceinline__ void fence_shared_for_copies() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 __device__ __forceinline__ void sync_warpgroup(int group) {
   asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
-}
-
-/// The grid before this one has finished; the next may be put in place.
-__device__ __forceinline__ void wait_for_previous_grid() {
-  asm volatile("griddepcontrol.wait;\ngriddepcontrol.launch_dependents;" ::: "memory");
 }
 
 /// A wgmma operand with 128-byte swizzle: bytes from one 64-wide column of tiles to the next

@@ -16,6 +16,7 @@ struct StepMemory {
   const StepScalars* scalars;
   int matrix_count, chunk_count;
   DType compute;    ///< f64 or f32
+  DType momentum;   ///< the same, or bf16
   DType direction;  ///< of the iteration: f64, f32, f16 or bf16
 };
 

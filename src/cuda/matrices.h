@@ -28,7 +28,8 @@ struct DeviceMatrix {
   std::int64_t *step, *skipped;
 
   // Scratch of the step.
-  DeviceView direction;  ///< the iteration's input, and O when it is done
+  DeviceView input;      ///< of the iteration
+  DeviceView direction;  ///< O; may be the input's memory
   double* column_parts;  ///< [parts][n]: partial sums of the column energies
   double* energy;        ///< n
   double* input_parts;   ///< one per chunk: squares of the look-ahead
@@ -45,6 +46,7 @@ struct DeviceMatrix {
 struct MatrixStatus {
   int unusable;        ///< the gradient has NaN, Inf or huge entries; reset by the reader
   int active;          ///< this matrix is stepped
+  std::int64_t runs;   ///< steps it has been in, active or not: tells whether diagnostics are of the last
   double input_scale;  ///< what the momentum is multiplied by on its way into the iteration
   double reference;    ///< E_ref as the gate used it
   double base_squares;

@@ -21,14 +21,15 @@ struct Momentum {
   __device__ T input(T next, T g) const { return nesterov ? beta * next + rest * g : next; }
 };
 
-/// body(row, j, g, m) for the four columns of this thread in each row of the chunk.
-template <class T, class Body>
+/// body(row, j, g, m) for the four columns of this thread in each row of the chunk. The momentum is
+/// kept as M and computed as T.
+template <class T, class M, class Body>
 __device__ __forceinline__ void for_each_four(const DeviceMatrix& x, const Chunk& chunk, Body&& body) {
   const int j = chunk.col + 4 * static_cast<int>(threadIdx.x);
   const int last = min(chunk.row + kChunkRows, x.rows);
   with_element<T>(x.gradient.dtype, [&](auto element) {
     using G = decltype(element);
-    const bool aligned_g = aligned4<G>(x.gradient), aligned_m = aligned4<T>(x.momentum);
+    const bool aligned_g = aligned4<G>(x.gradient), aligned_m = aligned4<M>(x.momentum);
     constexpr int kAhead = 4;  // rows under way at once
     for (int first = chunk.row; first < last; first += kAhead) {
       T g[kAhead][4], m[kAhead][4];
@@ -36,7 +37,7 @@ __device__ __forceinline__ void for_each_four(const DeviceMatrix& x, const Chunk
       for (int k = 0; k < kAhead; ++k) {
         const int i = min(first + k, last - 1);
         load4<T>(row_of<G>(x.gradient, i), j, x.cols, aligned_g, g[k]);
-        load4<T>(row_of<T>(x.momentum, i), j, x.cols, aligned_m, m[k]);
+        load4<T>(row_of<M>(x.momentum, i), j, x.cols, aligned_m, m[k]);
       }
 #pragma unroll
       for (int k = 0; k < kAhead; ++k) {
@@ -46,7 +47,7 @@ __device__ __forceinline__ void for_each_four(const DeviceMatrix& x, const Chunk
   });
 }
 
-template <class T>
+template <class T, class M>
 __global__ void __launch_bounds__(kThreads)
     read_pass(const DeviceMatrix* matrices, MatrixStatus* status, const Chunk* chunks, const StepScalars* scalars) {
   __shared__ double scratch[33];
@@ -61,7 +62,7 @@ __global__ void __launch_bounds__(kThreads)
   bool usable = true;
   T energy[4] = {};
   double input = 0;
-  for_each_four<T>(x, chunk, [&](int i, int, const T(&g)[4], const T(&m)[4]) {
+  for_each_four<T, M>(x, chunk, [&](int i, int, const T(&g)[4], const T(&m)[4]) {
     T along = 0;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
@@ -122,6 +123,7 @@ __global__ void decide(const DeviceMatrix* matrices, MatrixStatus* status, const
   squares = block_sum(squares, scratch);
   if (threadIdx.x != 0) return;
   s.unusable = 0;
+  ++s.runs;
   s.active = has_gradient && !refused;
   if (refused) ++*x.skipped;
   if (!s.active) return;
@@ -133,31 +135,31 @@ __global__ void decide(const DeviceMatrix* matrices, MatrixStatus* status, const
   s.input_scale = scale == InputScale::keep ? 1 : divisor > 0 ? wanted / divisor : 0;
 }
 
-template <class T, class X>
+template <class T, class M, class X>
 __global__ void __launch_bounds__(kThreads) write_pass(const DeviceMatrix* matrices, const MatrixStatus* status,
                                                        const Chunk* chunks, const StepScalars* scalars) {
   const Chunk chunk = chunks[blockIdx.x];
   const DeviceMatrix& x = matrices[chunk.matrix];
-  const bool aligned_x = aligned4<X>(x.direction);
+  const bool aligned_x = aligned4<X>(x.input);
   const int j0 = chunk.col + 4 * static_cast<int>(threadIdx.x);
   if (status[chunk.matrix].active == 0) {
     const T zero[4] = {};
     for (int i = chunk.row; i < min(chunk.row + kChunkRows, x.rows); ++i)
-      store4<T>(row_of<X>(x.direction, i), j0, x.cols, aligned_x, zero);
+      store4<T>(row_of<X>(x.input, i), j0, x.cols, aligned_x, zero);
     return;
   }
   const Momentum<T> momentum(*scalars);
   const T scale = static_cast<T>(status[chunk.matrix].input_scale);
-  const bool aligned_m = aligned4<T>(x.momentum);
-  for_each_four<T>(x, chunk, [&](int i, int j, const T(&g)[4], const T(&m)[4]) {
+  const bool aligned_m = aligned4<M>(x.momentum);
+  for_each_four<T, M>(x, chunk, [&](int i, int j, const T(&g)[4], const T(&m)[4]) {
     T next[4], input[4];
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       next[k] = momentum.next(m[k], g[k]);
       input[k] = scale * momentum.input(next[k], g[k]);
     }
-    store4<T>(row_of<T>(x.momentum, i), j, x.cols, aligned_m, next);
-    store4<T>(row_of<X>(x.direction, i), j, x.cols, aligned_x, input);
+    store4<T>(row_of<M>(x.momentum, i), j, x.cols, aligned_m, next);
+    store4<T>(row_of<X>(x.input, i), j, x.cols, aligned_x, input);
   });
 }
 
@@ -165,18 +167,21 @@ __global__ void __launch_bounds__(kThreads) write_pass(const DeviceMatrix* matri
 
 void enqueue_momentum(const StepMemory& step, InputScale scale, cudaStream_t stream) {
   const dim3 chunks(static_cast<unsigned>(step.chunk_count)), matrices(static_cast<unsigned>(step.matrix_count));
-  const auto run = [&](auto t, auto write) {
-    using T = decltype(t);
-    read_pass<T><<<chunks, kThreads, 0, stream>>>(step.matrices, step.status, step.chunks, step.scalars);
+  const auto run = [&](auto read, auto write) {
+    read<<<chunks, kThreads, 0, stream>>>(step.matrices, step.status, step.chunks, step.scalars);
     decide<<<matrices, 512, 0, stream>>>(step.matrices, step.status, step.scalars, scale);
     write<<<chunks, kThreads, 0, stream>>>(step.matrices, step.status, step.chunks, step.scalars);
   };
-  switch (step.direction) {
-    case DType::f64: run(double{}, write_pass<double, double>); break;
-    case DType::f32: run(float{}, write_pass<float, float>); break;
-    case DType::f16: run(float{}, write_pass<float, __half>); break;
-    default: run(float{}, write_pass<float, __nv_bfloat16>); break;
-  }
+  const auto run_as = [&]<class M>(M) {
+    switch (step.direction) {
+      case DType::f32: run(read_pass<float, M>, write_pass<float, M, float>); break;
+      case DType::f16: run(read_pass<float, M>, write_pass<float, M, __half>); break;
+      default: run(read_pass<float, M>, write_pass<float, M, __nv_bfloat16>); break;
+    }
+  };
+  if (step.direction == DType::f64) run(read_pass<double, double>, write_pass<double, double, double>);
+  else if (step.momentum == DType::bf16) run_as(__nv_bfloat16{});
+  else run_as(float{});
 }
 
 }  // namespace trasmuon::cuda

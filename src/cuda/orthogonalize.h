@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cublas_v2.h>
 #include <cuda_runtime.h>
 
 #include <memory>
 #include <vector>
 
+#include "cuda/blas.h"
 #include "cuda/device_memory.h"
 #include "stages/stages.h"
 #include "trasmuon/tensor.h"
@@ -18,7 +18,9 @@ namespace trasmuon::cuda {
 struct Bucket {
   int rows = 0, cols = 0, batch = 0;
   int row_stride = 0;
-  void* x = nullptr;             ///< input, and output
+  void* x = nullptr;             ///< input
+  void* o = nullptr;             ///< output, laid out like x
+  bool in_place = true;          ///< o is x
   float* row_squares = nullptr;  ///< wanted, if the iteration can: [batch, tiles of 256 columns, rows]
   int short_side() const { return rows < cols ? rows : cols; }
   int long_side() const { return rows < cols ? cols : rows; }
@@ -38,17 +40,24 @@ class Orthogonalizer {
   virtual bool leaves_row_squares() const { return false; }
 };
 
-/// Bytes of scratch for a bucket, whichever way it is iterated.
-std::size_t iteration_scratch_bytes(int rows, int cols, DType dtype);
-
-/// `scratch` has the buckets' iteration_scratch_bytes together. 16-bit iterates on Hopper take the
-/// Gram form on tensor cores, input of RMS kHalfRangeRms; everything else the standard form with
-/// cuBLAS, input of norm 1.
+/// 16-bit iterates on Hopper: Gram form on tensor cores, input of RMS kHalfRangeRms.
 std::unique_ptr<Orthogonalizer> make_gram_iteration(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage,
                                                     DType dtype, int multiprocessors, Carver& scratch);
+std::size_t gram_scratch_bytes(const std::vector<Bucket>& buckets, int multiprocessors);
+/// Whether its output cannot be where its input was.
+bool gram_form_ends_elsewhere(const OrthogonalizeStage& stage);
+
+/// Everything else: standard form with cuBLAS, input of norm 1, output in its place.
 std::unique_ptr<Orthogonalizer> make_standard_iteration(const std::vector<Bucket>& buckets,
                                                         const OrthogonalizeStage& stage, const Precision& precision,
-                                                        cublasHandle_t blas, Carver& scratch);
+                                                        const Blas& blas, Carver& scratch);
+std::size_t standard_scratch_bytes(const std::vector<Bucket>& buckets, DType dtype);
+
+/// The Gram form in one launch, a block for each matrix; Hopper, 16 bits, short sides up to kSmallSide,
+/// input as for the Gram iteration. Needs no scratch.
+constexpr int kSmallSide = 128;
+std::unique_ptr<Orthogonalizer> make_small_iteration(const std::vector<Bucket>& buckets,
+                                                     const OrthogonalizeStage& stage, DType dtype);
 
 /// Whether the Gram form can hold these coefficients: b / c goes on a diagonal in 16 bits.
 bool fits_gram_form(const OrthogonalizeStage& stage);

@@ -4,9 +4,9 @@
 #include <cudaTypedefs.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "cuda/check.h"
-#include "cuda/products_sm90.h"
 
 namespace trasmuon::cuda {
 namespace {
@@ -25,13 +25,13 @@ PFN_cuTensorMapEncodeTiled_v12000 tensor_map_encoder() {
   return encoder;
 }
 
-/// Boxes of 64 columns (128 bytes, swizzled) and `box_rows` rows.
-CUtensorMap tensor_map(const HalfMatrices& x, int box_rows, bool bfloat16) {
+/// Boxes of 64 rows and 64 columns (128 bytes, swizzled).
+CUtensorMap tensor_map(const HalfMatrices& x, bool bfloat16) {
   CUtensorMap map;
   const cuuint64_t sizes[] = {static_cast<cuuint64_t>(x.cols), static_cast<cuuint64_t>(x.rows),
                               static_cast<cuuint64_t>(x.batch)};
   const cuuint64_t strides[] = {static_cast<cuuint64_t>(x.row_stride) * 2, static_cast<cuuint64_t>(x.batch_stride) * 2};
-  const cuuint32_t box[] = {64, static_cast<cuuint32_t>(box_rows), 1}, steps[] = {1, 1, 1};
+  const cuuint32_t box[] = {64, 64, 1}, steps[] = {1, 1, 1};
   const CUresult result = tensor_map_encoder()(
       &map, bfloat16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, x.data, sizes, strides,
       box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
@@ -40,66 +40,194 @@ CUtensorMap tensor_map(const HalfMatrices& x, int box_rows, bool bfloat16) {
   return map;
 }
 
-CUtensorMap diagonal_map(const HalfMatrices& x, int box_rows, bool bfloat16) {
-  const int blocks = (x.rows + 127) / 128;
-  return tensor_map({x.diagonal_blocks, 128, 128, 128, x.batch * blocks, 128 * 128}, box_rows, bfloat16);
+/// The blocks one under the other.
+CUtensorMap diagonal_map(const HalfMatrices& x, bool bfloat16) {
+  HalfMatrices blocks = x;
+  blocks.data = x.diagonal_blocks;
+  blocks.rows = 128 * diagonal_block_count(x.rows);
+  blocks.cols = blocks.row_stride = 128;
+  return tensor_map(blocks, bfloat16);
 }
 
-Problem problem_of(const Product& product, bool bfloat16) {
-  using Form = Product::Form;
-  Problem p{};
-  p.rows = product.out.rows;
-  p.cols = product.out.cols;
-  p.depth = product.form == Form::gram_columns ? product.a.rows : product.a.cols;
-  p.symmetric = product.form != Form::left && product.form != Form::right;
-  p.a_by_column = product.form == Form::gram_columns;
-  p.b_by_column = product.form == Form::gram_columns || product.form == Form::left;
-  p.a = tensor_map(product.a, p.a_by_column ? 64 : 128, bfloat16);
-  p.b = tensor_map(product.b, p.b_by_column ? 64 : 128, bfloat16);
-  p.out = tensor_map(product.out, 64, bfloat16);
-  p.shifted_b = product.shifted_b;
-  p.write_shifted = product.write_shifted;
-  if (p.shifted_b) p.b_diagonal = diagonal_map(product.b, 128, bfloat16);
-  if (p.write_shifted) p.out_diagonal = diagonal_map(product.out, 64, bfloat16);
-  p.row_squares = product.row_squares;
-  p.alpha = product.alpha;
-  p.delta = product.delta;
-  p.shift = product.shift;
-  p.row_blocks = (p.rows + 127) / 128;
-  if (p.symmetric) {
-    for (int i = 0; i < p.row_blocks; ++i) p.wide_tiles += (i + 1) / 2;
-    p.narrow_tiles = (p.row_blocks + 1) / 2;
-  } else {
-    p.wide_tiles = p.row_blocks * ((p.cols + 255) / 256);
+bool is_symmetric(const Product& product) {
+  return product.form != Product::Form::left && product.form != Product::Form::right;
+}
+
+ProductMaps maps_of(const Product& product, bool bfloat16) {
+  ProductMaps maps{};
+  maps.a = tensor_map(product.a, bfloat16);
+  maps.b = tensor_map(product.b, bfloat16);
+  maps.out = tensor_map(product.out, bfloat16);
+  if (product.shifted_b) maps.b_diagonal = diagonal_map(product.b, bfloat16);
+  if (product.write_shifted) maps.out_diagonal = diagonal_map(product.out, bfloat16);
+  return maps;
+}
+
+int ceil_div(int a, int b) { return (a + b - 1) / b; }
+
+/// body(row, col, width) for the tiles of a product: 256 columns each, but 128 where a symmetric
+/// result ends on the diagonal, these last. Bands of rows go together, for the cache's sake.
+template <class Body>
+void for_each_tile(const Product& product, Body&& body) {
+  constexpr int kBand = 8 * 128;
+  const int rows = product.out.rows, cols = product.out.cols;
+  const bool symmetric = is_symmetric(product);
+  for (int band = 0; band < rows; band += kBand) {
+    for (int col = 0; col < cols; col += 256) {
+      for (int row = band; row < std::min(band + kBand, rows); row += 128) {
+        if (!symmetric || col + 128 <= row) body(row, col, 256);
+      }
+    }
   }
-  return p;
+  for (int row = 0; symmetric && row < rows; row += 256) body(row, row, 128);
+}
+
+/// The step from which on an operand is read by columns: `at` is the tile's row or column.
+std::int16_t flips_at(Product::Form form, bool left_operand, int at) {
+  using Form = Product::Form;
+  constexpr std::int16_t kNever = std::numeric_limits<std::int16_t>::max();
+  const auto beyond_diagonal = static_cast<std::int16_t>((at / 256 + 1) * 4);
+  switch (form) {
+    case Form::gram_rows: return kNever;
+    case Form::gram_columns: return 0;
+    case Form::symmetric: return beyond_diagonal;
+    case Form::left: return left_operand ? beyond_diagonal : std::int16_t{0};
+    default: return left_operand ? kNever : beyond_diagonal;
+  }
+}
+
+Tile tile_of(const Product& product, int row, int col, int width, int index, int slot) {
+  const auto which = [&](const HalfMatrices& x) { return x.in_slots ? slot : index; };
+  const int depth = product.form == Product::Form::gram_columns ? product.a.rows : product.a.cols;
+  Tile t{};
+  t.a = which(product.a);
+  t.b = which(product.b);
+  t.out = which(product.out);
+  t.row = row;
+  t.col = col;
+  t.width = static_cast<std::int16_t>(width);
+  t.steps = static_cast<std::int16_t>(ceil_div(depth, 64));
+  t.a_flips = flips_at(product.form, true, row);
+  t.b_flips = flips_at(product.form, false, col);
+  t.symmetric = is_symmetric(product);
+  t.shifted_b = product.shifted_b;
+  t.write_shifted = product.write_shifted;
+  t.alpha = product.alpha;
+  t.delta = product.delta;
+  t.shift = product.shift;
+  t.rows = product.out.rows;
+  if (product.row_squares != nullptr)
+    t.row_squares = product.row_squares + (std::int64_t{t.out} * row_square_tiles(product.out.cols) + col / 256) * t.rows;
+  t.wait[0] = t.wait[1] = -1;
+  return t;
+}
+
+/// Tiles of all matrices, window by window, phase by phase. Counter m counts what is stored of matrix m.
+struct Schedule {
+  struct Member {
+    const ProductSequence* sequence;
+    int first_maps;
+    int index;     // within its shape
+    int done = 0;  // what its counter will have reached
+  };
+  std::vector<ProductMaps> maps;
+  std::vector<Member> members;
+  std::vector<Tile> tiles;
+
+  Schedule(const std::vector<ProductSequence>& sequences, const Windows& windows, bool bfloat16) {
+    for (const ProductSequence& sequence : sequences) {
+      const int first = static_cast<int>(maps.size());
+      for (const auto& phase : sequence.phases) {
+        for (const Product& product : phase) maps.push_back(maps_of(product, bfloat16));
+      }
+      for (int b = 0; b < sequence.batch; ++b) members.push_back({&sequence, first, b});
+    }
+    std::vector<int> slot_users(static_cast<std::size_t>(windows.slots), -1);
+    int first = 0;
+    for (int size : windows.sizes) {
+      add_window(first, size, slot_users);
+      first += size;
+    }
+  }
+
+ private:
+  Member& member(int m) { return members[static_cast<std::size_t>(m)]; }
+
+  void add_window(int first, int size, std::vector<int>& slot_users) {
+    const std::size_t phases = member(first).sequence->phases.size();
+    std::vector<int> next_maps;
+    for (int m = first; m < first + size; ++m) next_maps.push_back(member(m).first_maps);
+    for (std::size_t phase = 0; phase < phases; ++phase) {
+      for (int slot = 0; slot < size; ++slot) {
+        const int m = first + slot;
+        const int reached = member(m).done;
+        for (const Product& product : member(m).sequence->phases[phase]) {
+          for_each_tile(product, [&](int row, int col, int width) {
+            Tile t = tile_of(product, row, col, width, member(m).index, slot);
+            t.maps = next_maps[static_cast<std::size_t>(slot)];
+            if (phase > 0) {
+              t.wait[0] = m;
+              t.wait_for[0] = reached;
+            }
+            const int user = slot_users[static_cast<std::size_t>(slot)];
+            if (phase == 0 && user >= 0) {
+              t.wait[1] = user;
+              t.wait_for[1] = member(user).done;
+            }
+            t.signal = m;
+            tiles.push_back(t);
+            member(m).done += kSignalsPerTile;
+          });
+          ++next_maps[static_cast<std::size_t>(slot)];
+        }
+      }
+    }
+    for (int slot = 0; slot < size; ++slot) slot_users[static_cast<std::size_t>(slot)] = first + slot;
+  }
+};
+
+template <class T>
+DeviceMemory upload(const std::vector<T>& values) {
+  DeviceMemory memory(values.size() * sizeof(T));
+  check(cudaMemcpy(memory.data(), values.data(), memory.bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
+  return memory;
 }
 
 }  // namespace
 
-ProductLaunch::ProductLaunch(const std::vector<Product>& products, bool bfloat16, int multiprocessors)
-    : count_(static_cast<int>(products.size())), bfloat16_(bfloat16) {
-  std::vector<Problem> problems;
-  for (const Product& product : products) problems.push_back(problem_of(product, bfloat16));
-  for (std::size_t i = 0; i < problems.size(); ++i) {
-    problems[i].first_wide = wide_tiles_;
-    wide_tiles_ += problems[i].wide_tiles * products[i].out.batch;
+Windows choose_windows(const std::vector<int>& short_sides, int multiprocessors) {
+  constexpr double kWaves = 2.25;  // a tile waits for what was begun two tiles of time before
+  Windows windows;
+  double tiles = 0;
+  for (int n : short_sides) {
+    if (windows.sizes.empty() || tiles >= kWaves * multiprocessors) {
+      windows.sizes.push_back(0);
+      tiles = 0;
+    }
+    const double blocks = diagonal_block_count(n);
+    tiles += (blocks * blocks + 2 * blocks) / 4;
+    windows.slots = std::max(windows.slots, ++windows.sizes.back());
   }
-  tiles_ = wide_tiles_;
-  for (std::size_t i = 0; i < problems.size(); ++i) {
-    problems[i].first_narrow = tiles_;
-    tiles_ += problems[i].narrow_tiles * products[i].out.batch;
-  }
-  blocks_ = std::min(multiprocessors, tiles_);
-  const std::size_t bytes = problems.size() * sizeof(Problem);
-  problems_ = DeviceMemory(bytes);
-  check(cudaMemcpy(problems_.data(), problems.data(), bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+  return windows;
+}
+
+ProductLaunch::ProductLaunch(const std::vector<ProductSequence>& sequences, const Windows& windows, bool bfloat16,
+                             int multiprocessors)
+    : bfloat16_(bfloat16) {
+  const Schedule schedule(sequences, windows, bfloat16);
+  maps_ = upload(schedule.maps);
+  tiles_ = upload(schedule.tiles);
+  tile_count_ = static_cast<int>(schedule.tiles.size());
+  blocks_ = std::min(multiprocessors, tile_count_);
+  counters_ = DeviceMemory((schedule.members.size() + 1) * sizeof(unsigned));
 }
 
 void ProductLaunch::enqueue(cudaStream_t stream) const {
-  check(launch_products_sm90(reinterpret_cast<const Problem*>(problems_.data()), count_, wide_tiles_, tiles_, blocks_,
-                             bfloat16_, stream),
-        "launching products");
+  check(cudaMemsetAsync(counters_.data(), 0, counters_.bytes(), stream), "cudaMemsetAsync");
+  auto* counters = reinterpret_cast<unsigned*>(counters_.data());
+  const ProductTables tables{reinterpret_cast<const ProductMaps*>(maps_.data()),
+                             reinterpret_cast<const Tile*>(tiles_.data()), tile_count_, counters, counters + 1};
+  check(launch_products_sm90(tables, blocks_, bfloat16_, stream), "launching products");
 }
 
 }  // namespace trasmuon::cuda

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cuda/device_memory.h"
+#include "cuda/products_sm90.h"
 
 // Batched products of 16-bit matrices on Hopper's tensor cores.
 namespace trasmuon::cuda {
@@ -18,14 +19,15 @@ struct HalfMatrices {
   void* data = nullptr;
   int rows = 0, cols = 0, row_stride = 0, batch = 0;
   std::int64_t batch_stride = 0;
-  void* diagonal_blocks = nullptr;  ///< symmetric only: [batch, ceil(rows / 128), 128, 128], see Product::shift
+  void* diagonal_blocks = nullptr;  ///< symmetric only: [batch, blocks, 128, 128] in the same strides, see Product::shift
+  bool in_slots = false;            ///< b is the slot that a matrix works in, not the matrix
 };
 
-/// out_b = alpha A_b B_b + delta I for every b.
+/// out = alpha A B + delta I. Symmetric matrices are stored on and below the diagonal of 256 x 256 blocks.
 struct Product {
   enum class Form : std::uint8_t {
-    gram_rows,     ///< A A^T: `b` is `a`
-    gram_columns,  ///< A^T A
+    gram_rows,     ///< A A^T: `b` is `a`; symmetric
+    gram_columns,  ///< A^T A; symmetric
     symmetric,     ///< A B, both symmetric and commuting, so the result is symmetric
     left,          ///< A B, A symmetric
     right,         ///< A B, B symmetric
@@ -43,19 +45,35 @@ struct Product {
 };
 
 constexpr int row_square_tiles(int cols) { return (cols + 255) / 256; }
-inline std::int64_t diagonal_block_elements(int rows, int batch) {
-  return std::int64_t{batch} * ((rows + 127) / 128) * 128 * 128;
-}
+constexpr int diagonal_block_count(int rows) { return (rows + 127) / 128; }
 
-/// One launch for several products that do not depend on each other. Built once, launched often.
+/// What the matrices of one shape go through: products of one phase do not depend on each other,
+/// and all of them on the phase before.
+struct ProductSequence {
+  int batch = 0;
+  std::vector<std::vector<Product>> phases;
+};
+
+/// Matrices [0, n) of all shapes together, n to a window: the slots of a window are taken over by the next.
+struct Windows {
+  std::vector<int> sizes;
+  int slots = 0;
+};
+
+/// So many matrices at a time that a phase of theirs keeps the multiprocessors busy while the next
+/// phase's operands are still in the cache. `short_sides`: of each matrix, in order.
+Windows choose_windows(const std::vector<int>& short_sides, int multiprocessors);
+
+/// All products of all matrices as one launch.
 class ProductLaunch {
  public:
-  ProductLaunch(const std::vector<Product>& products, bool bfloat16, int multiprocessors);
+  ProductLaunch(const std::vector<ProductSequence>& sequences, const Windows& windows, bool bfloat16,
+                int multiprocessors);
   void enqueue(cudaStream_t stream) const;
 
  private:
-  DeviceMemory problems_;
-  int count_ = 0, wide_tiles_ = 0, tiles_ = 0, blocks_ = 0;
+  DeviceMemory maps_, tiles_, counters_;
+  int tile_count_ = 0, blocks_ = 0;
   bool bfloat16_ = false;
 };
 

@@ -4,23 +4,42 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 
-#include "cuda/products.h"
+#include <cstdint>
 
 namespace trasmuon::cuda {
 
-/// A Product as the kernel reads it, in device memory.
-struct Problem {
+/// The maps of a Product, in device memory, with boxes of 64 x 64.
+struct ProductMaps {
   CUtensorMap a, b, b_diagonal, out, out_diagonal;
-  float* row_squares;
-  int rows, cols, depth;
-  int row_blocks;                // of 128
-  int wide_tiles, narrow_tiles;  // in one matrix, 256 and 128 columns
-  int first_wide, first_narrow;  // in the launch: all wide tiles, then all narrow ones
-  bool symmetric, a_by_column, b_by_column, shifted_b, write_shifted;
-  float alpha, delta, shift;
 };
 
-cudaError_t launch_products_sm90(const Problem* problems, int count, int wide_tiles, int tiles, int blocks,
-                                 bool bfloat16, cudaStream_t stream);
+/// 128 x 256 or 128 x 128 of one product of one matrix.
+struct alignas(16) Tile {
+  int maps;
+  int a, b, out;  ///< which of the maps' matrices
+  int row, col;
+  std::int16_t width;  ///< 0: there are no more
+  std::int16_t steps;  ///< of 64 in depth
+  /// From these steps on the operand is read by columns: a symmetric matrix is stored below its diagonal only.
+  std::int16_t a_flips, b_flips;
+  bool symmetric, shifted_b, write_shifted;
+  float alpha, delta, shift;
+  float* row_squares;  ///< for these columns; may be null
+  int rows;            ///< of the result
+  /// Counters that must have been reached, and the one to add to. -1: none.
+  int wait[2], wait_for[2];
+  int signal;
+};
+constexpr int kSignalsPerTile = 2;
+
+struct ProductTables {
+  const ProductMaps* maps;
+  const Tile* tiles;
+  int tile_count;
+  unsigned* ticket;    ///< the next tile that nobody works on; zero at the start
+  unsigned* counters;  ///< zero at the start
+};
+
+cudaError_t launch_products_sm90(const ProductTables& tables, int blocks, bool bfloat16, cudaStream_t stream);
 
 }  // namespace trasmuon::cuda

@@ -11,9 +11,11 @@
 // operands 16 deep, in shared memory, given by descriptors. Not transposed: depth is contiguous.
 namespace trasmuon::cuda {
 
+#define TRASMUON_D32                                                     \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15" \
+  ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 #define TRASMUON_D64                                                                 \
-  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"             \
-  ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31" \
+  TRASMUON_D32                                                                       \
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47" \
   ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define TRASMUON_D128                                                                            \
@@ -25,9 +27,9 @@ namespace trasmuon::cuda {
 #define TRASMUON_IO8(d, i)                                                                                    \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
       "+f"(d[i + 7])
-#define TRASMUON_IO64(d, i)                                                                     \
-  TRASMUON_IO8(d, i), TRASMUON_IO8(d, i + 8), TRASMUON_IO8(d, i + 16), TRASMUON_IO8(d, i + 24), \
-      TRASMUON_IO8(d, i + 32), TRASMUON_IO8(d, i + 40), TRASMUON_IO8(d, i + 48), TRASMUON_IO8(d, i + 56)
+#define TRASMUON_IO32(d, i) TRASMUON_IO8(d, i), TRASMUON_IO8(d, i + 8), TRASMUON_IO8(d, i + 16), TRASMUON_IO8(d, i + 24)
+#define TRASMUON_IO64(d, i) TRASMUON_IO32(d, i), TRASMUON_IO32(d, i + 32)
+#define TRASMUON_IO_FIRST32 TRASMUON_IO32(d, 0)
 #define TRASMUON_IO_FIRST64 TRASMUON_IO64(d, 0)
 #define TRASMUON_IO128 TRASMUON_IO64(d, 0), TRASMUON_IO64(d, 64)
 #define TRASMUON_WGMMA(N, TYPE, D, IO, A, B, ACCUMULATE, TRANS_A, TRANS_B)                          \
@@ -38,28 +40,35 @@ namespace trasmuon::cuda {
                : IO                                                                                 \
                : "l"(a), "l"(b), "r"(accumulate), "n"(TransposeA), "n"(TransposeB))
 
-/// N = 256 of d, or its first half for N = 128; accumulate = 0 starts from zero.
-template <class T, int N, int TransposeA, int TransposeB>
-__device__ __forceinline__ void wgmma(float (&d)[128], std::uint64_t a, std::uint64_t b, int accumulate) {
-  static_assert(N == 256 || N == 128);
+/// The first N / 2 of d; accumulate = 0 starts from zero.
+template <class T, int N, int TransposeA, int TransposeB, int Size>
+__device__ __forceinline__ void wgmma(float (&d)[Size], std::uint64_t a, std::uint64_t b, int accumulate) {
+  static_assert((N == 256 || N == 128 || N == 64) && Size >= N / 2);
   constexpr bool kHalf = std::is_same_v<T, __half>;
   if constexpr (N == 256 && kHalf) {
     TRASMUON_WGMMA("256", "f16", TRASMUON_D128, TRASMUON_IO128, "%128", "%129", "%130", "%131", "%132");
   } else if constexpr (N == 256) {
     TRASMUON_WGMMA("256", "bf16", TRASMUON_D128, TRASMUON_IO128, "%128", "%129", "%130", "%131", "%132");
-  } else if constexpr (kHalf) {
+  } else if constexpr (N == 128 && kHalf) {
     TRASMUON_WGMMA("128", "f16", TRASMUON_D64, TRASMUON_IO_FIRST64, "%64", "%65", "%66", "%67", "%68");
-  } else {
+  } else if constexpr (N == 128) {
     TRASMUON_WGMMA("128", "bf16", TRASMUON_D64, TRASMUON_IO_FIRST64, "%64", "%65", "%66", "%67", "%68");
+  } else if constexpr (kHalf) {
+    TRASMUON_WGMMA("64", "f16", TRASMUON_D32, TRASMUON_IO_FIRST32, "%32", "%33", "%34", "%35", "%36");
+  } else {
+    TRASMUON_WGMMA("64", "bf16", TRASMUON_D32, TRASMUON_IO_FIRST32, "%32", "%33", "%34", "%35", "%36");
   }
 }
 
 #undef TRASMUON_WGMMA
 #undef TRASMUON_IO128
 #undef TRASMUON_IO_FIRST64
+#undef TRASMUON_IO_FIRST32
 #undef TRASMUON_IO64
+#undef TRASMUON_IO32
 #undef TRASMUON_IO8
 #undef TRASMUON_D128
 #undef TRASMUON_D64
+#undef TRASMUON_D32
 
 }  // namespace trasmuon::cuda

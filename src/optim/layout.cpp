@@ -38,6 +38,14 @@ std::int64_t product_from(const Shape& shape, std::size_t first) {
 
 }  // namespace
 
+std::vector<std::int64_t> equal_blocks(std::int64_t rows, std::int64_t count) {
+  if (count <= 0 || rows <= 0 || rows % count != 0) {
+    throw Error("equal_blocks: count must divide rows, got " + std::to_string(count) + " blocks of " +
+                std::to_string(rows) + " rows");
+  }
+  return std::vector<std::int64_t>(static_cast<std::size_t>(count), rows / count);
+}
+
 ParameterLayout layout_for_matrix_rule(const Parameter& p) {
   ParameterLayout layout = common_layout(p);
   const Shape& shape = p.weight.shape;
@@ -90,14 +98,6 @@ MatrixView slice(const ParameterLayout& layout, const TensorView& tensor, std::i
           .rows = layout.transposed ? layout.n : size,
           .cols = layout.transposed ? size : layout.n,
           .row_stride = stride};
-}
-
-std::vector<std::int64_t> equal_blocks(std::int64_t rows, std::int64_t count) {
-  if (count <= 0 || rows <= 0 || rows % count != 0) {
-    throw Error("equal_blocks: count must divide rows, got " + std::to_string(count) + " blocks of " +
-                std::to_string(rows) + " rows");
-  }
-  return std::vector<std::int64_t>(static_cast<std::size_t>(count), rows / count);
 }
 
 }  // namespace trasmuon

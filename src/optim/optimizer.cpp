@@ -81,9 +81,6 @@ void Optimizer::Impl::add_parameter(std::size_t group, Parameter parameter) {
   entry.layout = elementwise ? layout_for_adamw(parameter) : layout_for_matrix_rule(parameter);
   check_memory(parameter);
   backend(parameter.device).check(groups[group].options);
-  if (settings.diagnostics && parameter.device.type != Device::Type::cpu) {
-    throw Error("parameter '" + parameter.name + "': diagnostics need the cpu, got " + to_string(parameter.device));
-  }
   entry.parameter = std::move(parameter);
   entry.group = group;
   build_state(entry, entries.size());
@@ -182,10 +179,8 @@ void Optimizer::Impl::check_options(std::size_t group, const Options& options) c
     throw Error(who + "rule must stay " + rule_name(current) + ", got " + rule_name(options));
   }
   for (const auto& [device, list] : groups[group].matrices) backends.at(device)->check(options);
-  if (const auto* dion = std::get_if<DionOptions>(&current)) {
-    if (std::get<DionOptions>(options).rank_fraction != dion->rank_fraction) {
-      throw Error(who + "dion's rank_fraction cannot change after construction: it shapes the state");
-    }
+  if (const char* field = changed_state_field(current, options); field != nullptr) {
+    throw Error(who + rule_name(current) + "'s " + field + " cannot change after construction: it shapes the state");
   }
 }
 
@@ -256,7 +251,8 @@ void Optimizer::step_on_streams(std::span<const TensorView> gradients, std::span
         x->gradient = gradients[i] ? slice(entry.layout, gradients[i], item, block) : MatrixView{};
         if (entry.diagnostics.empty()) continue;
         x->diagnostics = &entry.diagnostics[index];
-        *x->diagnostics = {.step = *x->step, .skipped = *x->skipped};
+        // Elsewhere the counts are in the device's memory and are read when they are asked for.
+        if (entry.parameter.device == Device::cpu()) *x->diagnostics = {.step = *x->step, .skipped = *x->skipped};
       }
     }
   }
@@ -360,7 +356,15 @@ void Optimizer::write_state(std::size_t index, std::string_view name, const void
   impl_->backend(impl_->at(index).parameter.device).write(host, tensor.data, bytes_of(tensor));
 }
 
-std::span<const Diagnostics> Optimizer::diagnostics(std::size_t index) const { return impl_->at(index).diagnostics; }
+std::span<const Diagnostics> Optimizer::diagnostics(std::size_t index) const {
+  const Entry& entry = impl_->at(index);
+  const Device device = entry.parameter.device;
+  if (!entry.diagnostics.empty()) {
+    impl_->backend(device).diagnose(impl_->groups[entry.group].matrices[device], entry.first_matrix,
+                                    entry.diagnostics.size());
+  }
+  return entry.diagnostics;
+}
 
 std::vector<std::string> Optimizer::warnings() const {
   std::vector<std::string> list;

@@ -38,6 +38,21 @@ T* at(const TensorView& tensor, std::int64_t element) {
   return static_cast<T*>(at(tensor, element));
 }
 
+/// What the momentum is kept in.
+DType momentum_type(const Options& options, DType compute) {
+  return std::visit(
+      [&]<class O>(const O& o) {
+        if constexpr (requires { o.momentum_dtype; }) {
+          if (o.momentum_dtype == MomentumDType::automatic) return compute;
+          if (compute != DType::f64) return DType::bf16;
+          throw Error(std::string(rule_name(options)) + ": momentum_dtype must be automatic with f64 weights, got " +
+                      get_field(options, "momentum_dtype"));
+        }
+        return compute;
+      },
+      options);
+}
+
 /// Dion's Q of all matrices, one after the other: how many elements lie before each.
 std::int64_t basis_before(const DionOptions& options, const ParameterLayout& layout, std::int64_t entry,
                           std::size_t block) {
@@ -61,7 +76,7 @@ std::vector<StateSpec> state_specs(const Options& options, const ParameterLayout
   } else if (std::holds_alternative<AdamWOptions>(options)) {
     specs = {{"exp_avg", real, shape}, {"exp_avg_sq", real, shape}};
   } else {
-    specs = {{"momentum", real, shape}};
+    specs = {{"momentum", momentum_type(options, real), shape}};
     if (!std::holds_alternative<MuonOptions>(options)) specs.push_back({"v_row", real, {layout.batch * layout.m}});
     if (std::holds_alternative<TrasMuonOptions>(options)) {
       specs.push_back({"e_ref", DType::f64, {matrices}});
@@ -86,6 +101,21 @@ std::vector<std::byte> initial_state(const Options& options, std::size_t index, 
     else std::fill_n(reinterpret_cast<float*>(bytes.data()), count, 1.0f);
   }
   return bytes;
+}
+
+const char* changed_state_field(const Options& before, const Options& after) {
+  return std::visit(
+      [&]<class O>(const O& o) -> const char* {
+        const O& now = std::get<O>(after);
+        if constexpr (requires { o.rank_fraction; }) {
+          if (o.rank_fraction != now.rank_fraction) return "rank_fraction";
+        }
+        if constexpr (requires { o.momentum_dtype; }) {
+          if (o.momentum_dtype != now.momentum_dtype) return "momentum_dtype";
+        }
+        return nullptr;
+      },
+      before);
 }
 
 void bind_state(const Options& options, const ParameterLayout& layout, const State& state, std::int64_t entry,

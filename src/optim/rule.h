@@ -26,6 +26,9 @@ class State {
 std::vector<StateSpec> state_specs(const Options& options, const ParameterLayout& layout, const Shape& shape);
 std::vector<std::byte> initial_state(const Options& options, std::size_t index, const StateSpec& spec);
 
+/// The field that shapes the state and differs between options of one rule, or null.
+const char* changed_state_field(const Options& before, const Options& after);
+
 /// Points one matrix of the parameter at its part of the state.
 void bind_state(const Options& options, const ParameterLayout& layout, const State& state, std::int64_t entry,
                 std::size_t block, Matrix& matrix);

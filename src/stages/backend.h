@@ -49,6 +49,9 @@ class Backend {
   virtual void run(std::span<Matrix> matrices, const Step& step, void* stream) = 0;
   virtual Stages& stages() = 0;  ///< for work outside a step
   virtual std::size_t workspace_bytes() const = 0;
+  /// Fills the diagnostics of `count` matrices of a list that was given to run(), where the step has
+  /// left that for later. Waits for the device.
+  virtual void diagnose(std::span<Matrix> matrices, std::size_t first, std::size_t count) = 0;
   /// Throws Error if this device cannot do what the options ask for.
   virtual void check(const Options& options) const = 0;
 

@@ -38,7 +38,7 @@ struct Matrix {
   MatrixView weight;    ///< as stored; the f32 master where one is kept
   MatrixView rounded;   ///< the 16-bit weight beside its master, else empty
   MatrixView gradient;  ///< empty: no gradient this step
-  MatrixView momentum;  ///< compute type; AdamW's first moment
+  MatrixView momentum;  ///< compute type, or bf16; AdamW's first moment
 
   // State beside the momentum; null where the rule has none.
   void* v_row = nullptr;    ///< m, compute type
@@ -55,7 +55,7 @@ struct Matrix {
   // Of the step in progress; memory lent by the backend.
   bool active = false;
   MatrixView direction;             ///< O, stored like the weight
-  MatrixView lookahead;             ///< Nesterov's input to the orthogonalization, else empty
+  MatrixView input;                 ///< of the orthogonalization: the momentum, or what Nesterov makes of it
   double* column_energy = nullptr;  ///< n: E_j of the momentum
   double* row_squares = nullptr;    ///< m: sum_j O_ij^2
   void* row_factor = nullptr;       ///< m: what row i of O is multiplied by

@@ -48,7 +48,7 @@ TEST_F(CheckpointFormat, MetadataMapsStringsToStrings) {
 }
 
 TEST_F(CheckpointFormat, TensorsAreAlignedAndCoverTheDataInOrder) {
-  const std::map<std::string, std::uint64_t> widths{{"F64", 8}, {"I64", 8}, {"F32", 4}};
+  const std::map<std::string, std::uint64_t> widths{{"F64", 8}, {"I64", 8}, {"F32", 4}, {"BF16", 2}};
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
   std::set<std::string> dtypes;
   for (const auto& [name, tensor] : tensors_.items()) {
@@ -61,7 +61,7 @@ TEST_F(CheckpointFormat, TensorsAreAlignedAndCoverTheDataInOrder) {
     EXPECT_EQ(begin % widths.at(dtype), 0u) << name;
     ranges.emplace_back(begin, end);
   }
-  EXPECT_EQ(dtypes.size(), 3u);
+  EXPECT_EQ(dtypes.size(), 4u);
   std::sort(ranges.begin(), ranges.end());
   std::uint64_t expected = 0;
   for (const auto& [begin, end] : ranges) {

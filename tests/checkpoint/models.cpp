@@ -96,7 +96,8 @@ std::vector<Group> every_rule() {
       {TrasMuonOptions{.min_damped_dim = 2},
        {parameter("hidden", DType::f32, {9, 13}), parameter("experts", DType::f32, {3, 5, 8}), fused, transposed}},
       {NorMuonOptions{}, {parameter("mlp/up", DType::f64, {8, 6})}},
-      {MuonOptions{}, {parameter("down", DType::f16, {6, 10}), parameter("conv", DType::f32, {4, 3, 2, 2})}},
+      {MuonOptions{.momentum_dtype = MomentumDType::bf16},
+       {parameter("down", DType::f16, {6, 10}), parameter("conv", DType::f32, {4, 3, 2, 2})}},
       {DionOptions{.rank_fraction = 0.5}, {parameter("gate", DType::f32, {10, 7})}},
       {AdamWOptions{}, {parameter("bias", DType::f32, {7}), parameter("embedding", DType::bf16, {5, 3})}},
   };

@@ -72,6 +72,59 @@ TEST(Precision, UpdatesBelowTheRoundingOfBf16NeedTheMaster) {
   EXPECT_NEAR(to_float(with.w[0]), 0.99f, 0x1p-8f);
 }
 
+std::vector<Options> rules_with_bf16_momentum() {
+  std::vector<Options> rules;
+  for (bool nesterov : {false, true}) {
+    rules.push_back(TrasMuonOptions{.nesterov = nesterov, .momentum_dtype = MomentumDType::bf16, .min_damped_dim = 1});
+    rules.push_back(NorMuonOptions{.nesterov = nesterov, .momentum_dtype = MomentumDType::bf16});
+    rules.push_back(MuonOptions{.nesterov = nesterov, .momentum_dtype = MomentumDType::bf16});
+    rules.push_back(
+        TrasMuonOptions{.nesterov = nesterov, .momentum_dtype = MomentumDType::bf16, .orthogonalize = false});
+  }
+  return rules;
+}
+
+TEST(Precision, AMomentumInBf16IsRoundedOnlyWhereItIsKept) {
+  for (const Options& rule : rules_with_bf16_momentum()) {
+    Options wide_rule = rule;
+    set_field(wide_rule, "momentum_dtype", "automatic");
+    for (bool transposed : {false, true}) {
+      const auto adjust = [&](Parameter& p) { p.transposed = transposed; };
+      std::mt19937_64 rng(62);
+      const auto w0 = random_values<float>(9 * 14, rng);
+      Single<float> small(rule, w0, {9, 14}, adjust), wide(wide_rule, w0, {9, 14}, adjust);
+      const auto first = random_values<float>(9 * 14, rng);
+      small.step(first);
+      wide.step(first);
+      EXPECT_EQ(small.w, wide.w) << describe(rule);
+      const auto* kept = static_cast<const bf16*>(small.optimizer.state(0, "momentum").data);
+      const auto* exact = static_cast<const float*>(wide.optimizer.state(0, "momentum").data);
+      for (std::size_t i = 0; i < w0.size(); ++i) EXPECT_EQ(kept[i].bits, to_bf16(exact[i]).bits);
+
+      for (int step = 1; step < 20; ++step) {
+        const auto g = random_values<float>(9 * 14, rng);
+        small.step(g);
+        wide.step(g);
+      }
+      // Each step moves a weight by lr times a direction of which 2^-9, amplified by the iteration, is noise.
+      const double lr = std::visit([](const auto& o) { return o.lr; }, rule);
+      for (std::size_t i = 0; i < w0.size(); ++i) EXPECT_NEAR(small.w[i], wide.w[i], 20 * lr * 0.05) << describe(rule);
+    }
+  }
+}
+
+TEST(Precision, AMomentumInBf16TakesHalfAndIsRefusedForF64) {
+  const TrasMuonOptions rule{.momentum_dtype = MomentumDType::bf16};
+  Single<float> one(rule, std::vector<float>(64 * 48), {64, 48});
+  EXPECT_EQ(one.optimizer.state_bytes(), 64u * 48u * 2u + 64u * 4u + 48u * (4 + 4 + 8) + 4u * 8u);
+  EXPECT_EQ(test::error_of([&] {
+              Single<double>(rule, std::vector<double>(12), {3, 4});
+            }),
+            "trasmuon: momentum_dtype must be automatic with f64 weights, got bf16");
+  EXPECT_EQ(test::error_of([&] { one.optimizer.set_options(0, TrasMuonOptions{}); }),
+            "group 0: trasmuon's momentum_dtype cannot change after construction: it shapes the state");
+}
+
 TEST(Precision, AWeightWrittenFromOutsideReachesItsMaster) {
   Single<bf16> one(MuonOptions{}, std::vector<bf16>(12, to_bf16(1.0f)), {3, 4}, {}, {.master_weights = true});
   std::fill(one.w.begin(), one.w.end(), to_bf16(3.0f));

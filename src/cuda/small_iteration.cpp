@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "cuda/kernels.h"
+#include "cuda/orthogonalize.h"
+#include "cuda/products.h"
+#include "cuda/small_sm90.h"
+
+namespace trasmuon::cuda {
+namespace {
+
+template <class T>
+DeviceMemory upload(const std::vector<T>& values) {
+  DeviceMemory memory(values.size() * sizeof(T));
+  if (!values.empty())
+    check(cudaMemcpy(memory.data(), values.data(), memory.bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
+  return memory;
+}
+
+/// R is taken anew where the Gram iteration takes it: after two steps, then every three.
+std::vector<SmallStep> steps_of(const std::vector<NewtonSchulzTriple>& triples) {
+  std::vector<SmallStep> steps;
+  for (const NewtonSchulzTriple& t : triples) {
+    const std::size_t done = steps.size() + 1;
+    steps.push_back({static_cast<float>(t.a), static_cast<float>(t.b), static_cast<float>(t.c),
+                     done < triples.size() && done % 3 == 2});
+  }
+  return steps;
+}
+
+/// The matrices whose short side is in (above, up_to], the longest first: they take longest.
+std::vector<SmallMatrix> matrices_of(const std::vector<Bucket>& buckets, int above, int up_to) {
+  std::vector<SmallMatrix> matrices;
+  for (const Bucket& b : buckets) {
+    if (b.short_side() <= above || b.short_side() > up_to) continue;
+    const std::size_t elements = std::size_t(b.rows) * b.row_stride;
+    const std::size_t squares = std::size_t(b.rows) * row_square_tiles(b.cols);
+    const double norm = kHalfRangeRms * std::sqrt(static_cast<double>(b.rows) * b.cols);
+    for (int k = 0; k < b.batch; ++k) {
+      matrices.push_back({.x = static_cast<std::uint16_t*>(b.x) + k * elements,
+                          .row_squares = b.row_squares == nullptr ? nullptr : b.row_squares + k * squares,
+                          .rows = b.rows,
+                          .cols = b.cols,
+                          .row_stride = b.row_stride,
+                          .norm = static_cast<float>(norm)});
+    }
+  }
+  std::stable_sort(matrices.begin(), matrices.end(), [](const SmallMatrix& a, const SmallMatrix& b) {
+    return std::max(a.rows, a.cols) > std::max(b.rows, b.cols);
+  });
+  return matrices;
+}
+
+class SmallIteration final : public Orthogonalizer {
+ public:
+  SmallIteration(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage, DType dtype)
+      : bfloat16_(dtype == DType::bf16),
+        step_count_(static_cast<int>(stage.triples.size())),
+        steps_(upload(steps_of(stage.triples))) {
+    add_launch(matrices_of(buckets, 64, 128), 128);
+    add_launch(matrices_of(buckets, 0, 64), 64);
+  }
+
+  void enqueue(cudaStream_t stream) override {
+    for (const Launch& launch : launches_) {
+      check(launch_small_sm90(reinterpret_cast<const SmallMatrix*>(launch.matrices.data()), launch.count, launch.side,
+                              reinterpret_cast<const SmallStep*>(steps_.data()), step_count_, bfloat16_, stream),
+            "launching the iteration of small matrices");
+    }
+  }
+  bool leaves_row_squares() const override { return true; }
+
+ private:
+  void add_launch(const std::vector<SmallMatrix>& matrices, int side) {
+    if (!matrices.empty()) launches_.push_back({side, static_cast<int>(matrices.size()), upload(matrices)});
+  }
+
+  struct Launch {
+    int side, count;
+    DeviceMemory matrices;
+  };
+
+  bool bfloat16_;
+  int step_count_;
+  DeviceMemory steps_;
+  std::vector<Launch> launches_;
+};
+
+}  // namespace
+
+std::unique_ptr<Orthogonalizer> make_small_iteration(const std::vector<Bucket>& buckets,
+                                                     const OrthogonalizeStage& stage, DType dtype) {
+  return std::make_unique<SmallIteration>(buckets, stage, dtype);
+}
+
+}  // namespace trasmuon::cuda
