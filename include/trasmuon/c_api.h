@@ -129,6 +129,9 @@ TRASMUON_API int trasmuon_optimizer_step(trasmuon_optimizer* optimizer, const tr
 /* The same, with what is on CUDA enqueued on this cudaStream_t; NULL: the default stream. */
 TRASMUON_API int trasmuon_optimizer_step_on(trasmuon_optimizer* optimizer, const trasmuon_tensor* gradients,
                                             size_t count, void* stream);
+/* The same for parameters on several GPUs: streams[i] is that of device TRASMUON_CUDA + i. */
+TRASMUON_API int trasmuon_optimizer_step_on_streams(trasmuon_optimizer* optimizer, const trasmuon_tensor* gradients,
+                                                    size_t count, void* const* streams, size_t stream_count);
 
 TRASMUON_API int trasmuon_optimizer_group_count(const trasmuon_optimizer* optimizer, size_t* count);
 /* A copy, which the caller destroys. */

@@ -114,6 +114,8 @@ class CudaBackend final : public Backend {
     const OnDevice guard(device_);
     cuda::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     cuda::check(cudaMemcpy(to, host, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+    // It may return before the device has it all, and other streams do not wait for this one.
+    cuda::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
 
  private:

@@ -90,6 +90,8 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
   }
   planned_ = step;
   last_scalars_.clear();
+  // The caller's stream need not wait for the one the tables were written on.
+  check(cudaDeviceSynchronize(), "writing the tables");
   if (graph_ != nullptr) (void)cudaGraphExecDestroy(graph_);
   graph_ = nullptr;
 }
@@ -99,14 +101,14 @@ void Batch::refresh_tables(std::span<const Matrix> matrices, const StepDescripti
   std::vector<std::byte> bytes(sizeof(StepScalars));
   std::memcpy(bytes.data(), &step.scalars, bytes.size());
   if (bytes == last_scalars_) return;
-  check(cudaMemcpyAsync(scalars_.data(), bytes.data(), bytes.size(), cudaMemcpyHostToDevice, stream),
-        "uploading the scalars");
+  upload(scalars_.data(), bytes.data(), bytes.size(), stream);
   last_scalars_ = std::move(bytes);
 }
 
-void Batch::enqueue(cudaStream_t stream) {
-  for (auto& part : parts_) {
-    const StepMemory& memory = part->memory;
+void Batch::enqueue(std::span<const StepMemory> memories, cudaStream_t stream) {
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    const std::unique_ptr<Part>& part = parts_[k];
+    const StepMemory& memory = memories[k];
     if (planned_->kind == StepDescription::Kind::adamw) {
       enqueue_adamw(memory, stream);
       continue;
@@ -133,10 +135,12 @@ void Batch::enqueue(cudaStream_t stream) {
 }
 
 void Batch::record() {
+  std::vector<StepMemory> memories;
+  for (const auto& part : parts_) memories.push_back(part->memory);
   cudaGraph_t graph = nullptr;
   check(cudaStreamBeginCapture(recorder_, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   try {
-    enqueue(recorder_);
+    enqueue(memories, recorder_);
   } catch (...) {
     (void)cudaStreamEndCapture(recorder_, &graph);
     if (graph != nullptr) (void)cudaGraphDestroy(graph);
@@ -154,7 +158,9 @@ void Batch::run(std::span<const Matrix> matrices, const StepDescription& step, c
     plan(matrices, step);
   }
   if (is_capturing(stream)) {
-    enqueue(stream);
+    std::vector<StepMemory> memories;
+    for (auto& part : parts_) memories.push_back(part->keep_tables(matrices, step.scalars, recorder_));
+    enqueue(memories, stream);
     return;
   }
   refresh_tables(matrices, step, stream);

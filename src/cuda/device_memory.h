@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -23,6 +24,18 @@ class OnDevice {
 
  private:
   int before_ = 0;
+};
+
+/// While this lives, the thread may allocate and copy beside a recording of the caller's.
+class BesideRecording {
+ public:
+  BesideRecording() { check(cudaThreadExchangeStreamCaptureMode(&mode_), "cudaThreadExchangeStreamCaptureMode"); }
+  BesideRecording(const BesideRecording&) = delete;
+  BesideRecording& operator=(const BesideRecording&) = delete;
+  ~BesideRecording() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  ///< then the mode that was
 };
 
 /// Owned memory of the current device.
@@ -47,6 +60,17 @@ class DeviceMemory {
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
 };
+
+/// From pageable host memory, which may change once this returns. CUDA takes a copy of up to
+/// 64 KB and goes on; for more it may wait for the stream.
+inline void upload(void* to, const void* host, std::size_t bytes, cudaStream_t stream) {
+  constexpr std::size_t kMost = std::size_t{64} << 10;
+  for (std::size_t done = 0; done < bytes; done += kMost) {
+    check(cudaMemcpyAsync(static_cast<std::byte*>(to) + done, static_cast<const std::byte*>(host) + done,
+                          std::min(kMost, bytes - done), cudaMemcpyHostToDevice, stream),
+          "uploading a table");
+  }
+}
 
 /// Hands out pieces of a block of memory; with no block it only counts.
 class Carver {

@@ -180,12 +180,12 @@ void Part::make_tables(const StepScalars* scalars) {
         "cudaMemcpy");
 }
 
-// From pageable memory: CUDA takes its copy before the call returns.
-void Part::refresh(std::span<const Matrix> all, cudaStream_t stream) {
-  bool changed = false;
+/// The table with the pointers of now.
+std::vector<DeviceMatrix> Part::pointed_at(std::span<const Matrix> all) const {
+  std::vector<DeviceMatrix> table = matrices;
   for (std::size_t k = 0; k < indices.size(); ++k) {
     const Matrix& x = all[indices[k]];
-    DeviceMatrix d = matrices[k];
+    DeviceMatrix& d = table[k];
     d.weight = device_view(x.weight);
     d.rounded = device_view(x.rounded);
     d.gradient = device_view(x.gradient);
@@ -199,13 +199,31 @@ void Part::refresh(std::span<const Matrix> all, cudaStream_t stream) {
     d.gamma_sum = x.gamma_sum;
     d.step = x.step;
     d.skipped = x.skipped;
-    changed |= std::memcmp(&d, &matrices[k], sizeof d) != 0;
-    matrices[k] = d;
   }
-  if (!changed) return;
-  check(cudaMemcpyAsync(const_cast<DeviceMatrix*>(memory.matrices), matrices.data(),
-                        matrices.size() * sizeof(DeviceMatrix), cudaMemcpyHostToDevice, stream),
-        "uploading the table of matrices");
+  return table;
+}
+
+void Part::refresh(std::span<const Matrix> all, cudaStream_t stream) {
+  std::vector<DeviceMatrix> table = pointed_at(all);
+  const std::size_t bytes = table.size() * sizeof(DeviceMatrix);
+  if (std::memcmp(table.data(), matrices.data(), bytes) == 0) return;
+  matrices = std::move(table);
+  upload(const_cast<DeviceMatrix*>(memory.matrices), matrices.data(), bytes, stream);
+}
+
+StepMemory Part::keep_tables(std::span<const Matrix> all, const StepScalars& scalars, cudaStream_t copies) {
+  const BesideRecording beside;
+  const auto keep = [&](const void* host, std::size_t bytes) {
+    recorded.emplace_back(bytes);
+    upload(recorded.back().data(), host, bytes, copies);
+    return static_cast<const void*>(recorded.back().data());
+  };
+  const std::vector<DeviceMatrix> table = pointed_at(all);
+  StepMemory kept = memory;
+  kept.matrices = static_cast<const DeviceMatrix*>(keep(table.data(), table.size() * sizeof(DeviceMatrix)));
+  kept.scalars = static_cast<const StepScalars*>(keep(&scalars, sizeof scalars));
+  check(cudaStreamSynchronize(copies), "keeping the tables");
+  return kept;
 }
 
 }  // namespace trasmuon::cuda

@@ -39,11 +39,12 @@ Way way_of(const Matrix& x, const StepDescription& step, const Card& card);
 /// Matrices that are stepped the same way, as many as the scratch holds at once: tables and iteration.
 struct Part {
   Way way;
-  std::vector<std::size_t> indices;    ///< into the group's matrices; equal shapes side by side
+  std::vector<std::size_t> indices;  ///< into the group's matrices; equal shapes side by side
   std::vector<Bucket> buckets;
   std::vector<DeviceMatrix> matrices;  ///< as uploaded
   std::vector<std::int64_t> measured;  ///< runs of each matrix when its diagnostics were taken
   DeviceMemory tables;
+  std::vector<DeviceMemory> recorded;  ///< tables of steps in graphs of the caller's
   StepMemory memory{};
   std::size_t scratch_offset = 0;
   std::unique_ptr<Orthogonalizer> iteration;
@@ -61,6 +62,12 @@ struct Part {
   void make_tables(const StepScalars* scalars);
   /// Uploads the matrices' pointers if they have changed.
   void refresh(std::span<const Matrix> all, cudaStream_t stream);
+  /// Tables that stay as they are now, whatever later steps are given: a graph of the caller's always
+  /// does what was recorded. They live as long as the plan.
+  StepMemory keep_tables(std::span<const Matrix> all, const StepScalars& scalars, cudaStream_t copies);
+
+ private:
+  std::vector<DeviceMatrix> pointed_at(std::span<const Matrix> all) const;
 };
 
 }  // namespace trasmuon::cuda
