@@ -53,9 +53,6 @@ class CudaStages final : public Stages {
     description.scalars.adamw = options;
   }
   void dion(std::span<Matrix>, const DionOptions&) override { throw Error("dion: needs the cpu"); }
-  void orthogonalize(const MatrixView&, const MatrixView&, const OrthogonalizeStage&) override {
-    throw Error("orthogonalize: needs the cpu");
-  }
 };
 
 class CudaBackend final : public Backend {
@@ -89,6 +86,11 @@ class CudaBackend final : public Backend {
     if (batch != batches_.end()) batch->second->diagnose(matrices, first, count);
   }
   Stages& stages() override { return stages_; }
+  void orthogonalize(std::span<const MatrixView> in, std::span<const MatrixView> out, const OrthogonalizeStage& stage,
+                     void* stream) override {
+    const OnDevice guard(device_);
+    cuda::orthogonalize(*card_, in, out, stage, static_cast<cudaStream_t>(stream));
+  }
   std::size_t workspace_bytes() const override {
     std::size_t bytes = 0;
     for (const auto& [key, batch] : batches_) bytes += batch->workspace_bytes();

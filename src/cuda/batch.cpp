@@ -26,18 +26,6 @@ bool same_shape(const Matrix& a, const Matrix& b) {
   return a.transposed == b.transposed && a.weight.rows == b.weight.rows && a.weight.cols == b.weight.cols;
 }
 
-DType direction_type(const Matrix& x, const StepDescription& step, const Card& card) {
-  if (x.compute == DType::f64) return DType::f64;
-  if (!step.orthogonalize || step.orthogonalize->triples.empty()) return DType::f32;
-  switch (step.orthogonalize->precision) {
-    case NewtonSchulzPrecision::automatic:
-      return card.hopper && !fits_gram_form(*step.orthogonalize) ? DType::f32 : DType::f16;
-    case NewtonSchulzPrecision::f16: return DType::f16;
-    case NewtonSchulzPrecision::bf16: return DType::bf16;
-    default: return DType::f32;
-  }
-}
-
 bool same_plan(const StepDescription& a, const StepDescription& b) {
   if (a.kind != b.kind || a.orthogonalize.has_value() != b.orthogonalize.has_value()) return false;
   if (!a.orthogonalize) return true;
@@ -62,7 +50,7 @@ struct Batch::Part {
 
   void make_buckets(std::span<const Matrix> all);
   void carve(std::span<const Matrix> all, Carver& scratch);
-  void make_iteration(const StepDescription& step, const Card& card, Carver& scratch);
+  void plan_iteration(const StepDescription& step, const Card& card, Carver& scratch);
   void make_tables(const StepScalars* scalars);
   void refresh(std::span<const Matrix> all, cudaStream_t stream);
   static std::size_t scratch_bytes(const Matrix& x, DType direction);
@@ -126,22 +114,8 @@ void Batch::Part::carve(std::span<const Matrix> all, Carver& scratch) {
   }
 }
 
-void Batch::Part::make_iteration(const StepDescription& step, const Card& card, Carver& scratch) {
-  scale = InputScale::keep;
-  if (step.orthogonalize && step.kind == StepDescription::Kind::pipeline) {
-    const bool half = direction == DType::f16 || direction == DType::bf16;
-    scale = InputScale::unit;
-    if (step.orthogonalize->triples.empty()) {
-      // Only normalised.
-    } else if (half && card.hopper && step.orthogonalize->form != NewtonSchulzForm::standard &&
-               fits_gram_form(*step.orthogonalize)) {
-      scale = InputScale::half_range;
-      iteration = make_gram_iteration(buckets, *step.orthogonalize, direction, card.multiprocessors, scratch);
-    } else {
-      const Precision precision{direction, step.orthogonalize->precision == NewtonSchulzPrecision::tf32};
-      iteration = make_standard_iteration(buckets, *step.orthogonalize, precision, card.blas, scratch);
-    }
-  }
+void Batch::Part::plan_iteration(const StepDescription& step, const Card& card, Carver& scratch) {
+  if (step.orthogonalize) iteration = make_iteration(buckets, *step.orthogonalize, direction, card, scratch, scale);
   squares_left =
       iteration != nullptr && iteration->leaves_row_squares() &&
       std::all_of(matrices.begin(), matrices.end(), [](const DeviceMatrix& d) { return d.row_parts != nullptr; });
@@ -244,7 +218,8 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
   const bool keep_scratch = matrices.front().diagnostics != nullptr;
   std::size_t kept = 0;
   for (std::size_t i : order) {
-    const DType direction = direction_type(matrices[i], step, card_);
+    const DType compute = matrices[i].compute;
+    const DType direction = step.orthogonalize ? iteration_type(*step.orthogonalize, compute, card_) : compute;
     const bool iterates = step.kind == StepDescription::Kind::pipeline;
     const std::size_t bytes = iterates ? Part::scratch_bytes(matrices[i], direction) : 0;
     if (parts_.empty() || parts_.back()->compute != matrices[i].compute || filled + bytes > most_scratch(card_)) {
@@ -269,7 +244,7 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
     part->make_buckets(matrices);
     if (step.kind == StepDescription::Kind::adamw) carver = Carver(nullptr);  // needs none
     part->carve(matrices, carver);
-    if (step.kind == StepDescription::Kind::pipeline) part->make_iteration(step, card_, carver);
+    if (step.kind == StepDescription::Kind::pipeline) part->plan_iteration(step, card_, carver);
     if (step.kind == StepDescription::Kind::pipeline && part->scratch_offset + carver.used() > scratch_.bytes())
       throw Error("cuda: scratch counted too small");
     part->make_tables(reinterpret_cast<const StepScalars*>(scalars_.data()));

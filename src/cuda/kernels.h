@@ -27,6 +27,27 @@ enum class InputScale : std::uint8_t {
 };
 constexpr double kHalfRangeRms = 0.125;
 
+/// What is added to the input's norm: see OrthogonalizeStage.
+struct InputEps {
+  double relative, absolute, cap;
+};
+
+/// A matrix to be orthogonalized outside a step, and where its result goes.
+struct InOut {
+  DeviceView in, out;
+  double* parts;  ///< one for each kChunkRows rows: squares of `in`
+};
+/// X <- the inputs, scaled; `eps` as in OrthogonalizeStage. X lies as in a Bucket, x_stride from row to row.
+struct InOutBatch {
+  const InOut* matrices;
+  int rows, cols, count;
+  void* x;
+  std::int64_t x_stride;
+  DType dtype;  ///< of X
+};
+void enqueue_load(const InOutBatch& batch, const InputEps& eps, InputScale scale, cudaStream_t stream);
+void enqueue_store(const InOutBatch& batch, cudaStream_t stream);
+
 /// M, the column energies, and the input of the iteration.
 void enqueue_momentum(const StepMemory& step, InputScale scale, cudaStream_t stream);
 /// c; needs the energies only.

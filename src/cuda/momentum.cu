@@ -3,6 +3,7 @@
 // Nothing may be written before the whole gradient is known to be finite, and the iteration's
 // input is scaled by the norm of the whole: so one pass reads, a small kernel decides, and a
 // second pass writes.
+#include "cuda/input_scale.cuh"
 #include "cuda/kernels.h"
 #include "cuda/load.cuh"
 
@@ -128,11 +129,8 @@ __global__ void decide(const DeviceMatrix* matrices, MatrixStatus* status, const
   if (refused) ++*x.skipped;
   if (!s.active) return;
   ++*x.step;
-  const double norm = sqrt(squares), root = sqrt(static_cast<double>(x.rows) * x.cols);
-  const double divisor =
-      norm * (1 + scalars->eps_relative / root) + fmin(scalars->eps_absolute, scalars->eps_cap * norm);
-  const double wanted = scale == InputScale::half_range ? kHalfRangeRms * root : 1;
-  s.input_scale = scale == InputScale::keep ? 1 : divisor > 0 ? wanted / divisor : 0;
+  const InputEps eps{scalars->eps_relative, scalars->eps_absolute, scalars->eps_cap};
+  s.input_scale = input_scale(squares, static_cast<double>(x.rows) * x.cols, eps, scale);
 }
 
 template <class T, class M, class X>

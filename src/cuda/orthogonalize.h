@@ -4,10 +4,14 @@
 #include <cuda_runtime.h>
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "cuda/blas.h"
+#include "cuda/card.h"
 #include "cuda/device_memory.h"
+#include "cuda/kernels.h"
+#include "stages/matrix.h"
 #include "stages/stages.h"
 #include "trasmuon/tensor.h"
 
@@ -49,6 +53,16 @@ std::unique_ptr<Orthogonalizer> make_gram_iteration(const std::vector<Bucket>& b
 std::unique_ptr<Orthogonalizer> make_standard_iteration(const std::vector<Bucket>& buckets,
                                                         const OrthogonalizeStage& stage, const Precision& precision,
                                                         const Blas& blas, Carver& scratch);
+
+/// The numbers in which a stage is iterated, and how; null where the input is only normalised.
+/// `scale` <- what the iteration wants of its input.
+DType iteration_type(const OrthogonalizeStage& stage, DType compute, const Card& card);
+std::unique_ptr<Orthogonalizer> make_iteration(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage,
+                                               DType dtype, const Card& card, Carver& scratch, InputScale& scale);
+
+/// out[i] <- NS(in[i]), outside any step; all of one shape. Returns when it is done.
+void orthogonalize(const Card& card, std::span<const MatrixView> in, std::span<const MatrixView> out,
+                   const OrthogonalizeStage& stage, cudaStream_t stream);
 
 /// Whether the Gram form can hold these coefficients: b / c goes on a diagonal in 16 bits.
 bool fits_gram_form(const OrthogonalizeStage& stage);
