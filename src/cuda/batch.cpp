@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "cuda/diagnostics.h"
+#include "cuda/dion.h"
 
 namespace trasmuon::cuda {
 namespace {
@@ -44,6 +45,7 @@ struct Batch::Part {
   DeviceMemory tables;
   StepMemory memory{};
   std::unique_ptr<Orthogonalizer> iteration;
+  std::unique_ptr<DionStep> dion;
   InputScale scale = InputScale::keep;
   std::size_t scratch_offset = 0;
   bool squares_left = false;  ///< the iteration leaves the row squares of every matrix
@@ -51,12 +53,14 @@ struct Batch::Part {
   void make_buckets(std::span<const Matrix> all);
   void carve(std::span<const Matrix> all, Carver& scratch);
   void plan_iteration(const StepDescription& step, const Card& card, Carver& scratch);
+  void plan_dion(std::span<const Matrix> all, const Card& card, Carver& scratch);
   void make_tables(const StepScalars* scalars);
   void refresh(std::span<const Matrix> all, cudaStream_t stream);
-  static std::size_t scratch_bytes(const Matrix& x, DType direction);
+  static std::size_t scratch_bytes(const Matrix& x, DType direction, StepDescription::Kind kind);
 };
 
-std::size_t Batch::Part::scratch_bytes(const Matrix& x, DType direction) {
+std::size_t Batch::Part::scratch_bytes(const Matrix& x, DType direction, StepDescription::Kind kind) {
+  if (kind == StepDescription::Kind::adamw) return 0;
   const int rows = stored_rows(x), cols = stored_cols(x);
   const std::size_t m = static_cast<std::size_t>(x.m), n = static_cast<std::size_t>(x.n);
   const std::size_t row_chunks = static_cast<std::size_t>(ceil_div(rows, kChunkRows));
@@ -64,7 +68,9 @@ std::size_t Batch::Part::scratch_bytes(const Matrix& x, DType direction) {
   return size_of(direction) * static_cast<std::size_t>(rows) * static_cast<std::size_t>(round_up(cols, 8)) +
          8 * (n * std::max(row_chunks, strips) + n + row_chunks * strips + 2 * m * std::max(row_chunks, strips) +
               2 * m) +
-         iteration_scratch_bytes(rows, cols, direction) + 4096;
+         (kind == StepDescription::Kind::dion ? dion_scratch_bytes(x)
+                                              : iteration_scratch_bytes(rows, cols, direction)) +
+         4096;
 }
 
 void Batch::Part::make_buckets(std::span<const Matrix> all) {
@@ -123,6 +129,11 @@ void Batch::Part::plan_iteration(const StepDescription& step, const Card& card, 
     if (squares_left) d.row_part_count = ceil_div(d.cols, 256);
     else d.row_parts = nullptr;
   }
+}
+
+void Batch::Part::plan_dion(std::span<const Matrix> all, const Card& card, Carver& scratch) {
+  for (DeviceMatrix& d : matrices) d.row_factor = nullptr;  // every row counts as it is
+  dion = std::make_unique<DionStep>(all, indices, buckets, card.blas, scratch);
 }
 
 void Batch::Part::make_tables(const StepScalars* scalars) {
@@ -220,8 +231,7 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
   for (std::size_t i : order) {
     const DType compute = matrices[i].compute;
     const DType direction = step.orthogonalize ? iteration_type(*step.orthogonalize, compute, card_) : compute;
-    const bool iterates = step.kind == StepDescription::Kind::pipeline;
-    const std::size_t bytes = iterates ? Part::scratch_bytes(matrices[i], direction) : 0;
+    const std::size_t bytes = Part::scratch_bytes(matrices[i], direction, step.kind);
     if (parts_.empty() || parts_.back()->compute != matrices[i].compute || filled + bytes > most_scratch(card_)) {
       parts_.push_back(std::make_unique<Part>());
       parts_.back()->compute = matrices[i].compute;
@@ -245,7 +255,8 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
     if (step.kind == StepDescription::Kind::adamw) carver = Carver(nullptr);  // needs none
     part->carve(matrices, carver);
     if (step.kind == StepDescription::Kind::pipeline) part->plan_iteration(step, card_, carver);
-    if (step.kind == StepDescription::Kind::pipeline && part->scratch_offset + carver.used() > scratch_.bytes())
+    if (step.kind == StepDescription::Kind::dion) part->plan_dion(matrices, card_, carver);
+    if (step.kind != StepDescription::Kind::adamw && part->scratch_offset + carver.used() > scratch_.bytes())
       throw Error("cuda: scratch counted too small");
     part->make_tables(reinterpret_cast<const StepScalars*>(scalars_.data()));
   }
@@ -270,6 +281,12 @@ void Batch::enqueue(cudaStream_t stream) {
     const StepMemory& memory = part->memory;
     if (planned_->kind == StepDescription::Kind::adamw) {
       enqueue_adamw(memory, stream);
+      continue;
+    }
+    if (planned_->kind == StepDescription::Kind::dion) {
+      enqueue_admit(memory, stream);
+      part->dion->enqueue(memory, stream);
+      enqueue_apply(memory, stream);
       continue;
     }
     enqueue_momentum(memory, part->scale, stream);

@@ -17,7 +17,7 @@ namespace trasmuon::cuda {
 
 /// What the stages ask for, collected before anything is enqueued.
 struct StepDescription {
-  enum class Kind : std::uint8_t { pipeline, adamw } kind = Kind::pipeline;
+  enum class Kind : std::uint8_t { pipeline, dion, adamw } kind = Kind::pipeline;
   StepScalars scalars{};
   std::optional<OrthogonalizeStage> orthogonalize;
 };

@@ -48,6 +48,8 @@ struct InOutBatch {
 void enqueue_load(const InOutBatch& batch, const InputEps& eps, InputScale scale, cudaStream_t stream);
 void enqueue_store(const InOutBatch& batch, cudaStream_t stream);
 
+/// Which matrices are stepped: those with a gradient that is finite and safe to square.
+void enqueue_admit(const StepMemory& step, cudaStream_t stream);
 /// M, the column energies, and the input of the iteration.
 void enqueue_momentum(const StepMemory& step, InputScale scale, cudaStream_t stream);
 /// c; needs the energies only.

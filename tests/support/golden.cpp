@@ -204,7 +204,6 @@ Deviation replay(const json& file, Memory& memory) {
   Deviation worst;
   for (std::size_t i = 0; i < file.at("cases").size(); ++i) {
     const json& item = file["cases"][i];
-    if (item.contains("opt") && item["opt"] == "Dion" && memory.device() != Device::cpu()) continue;
     worst.include(item.contains("opt") ? replay_baseline<T>(item, memory) : replay_newton_schulz<T>(item, i, memory));
   }
   return worst;
