@@ -90,26 +90,24 @@ DionStep::DionStep(std::span<const Matrix> all, std::span<const std::size_t> ind
 
 DionStep::~DionStep() = default;
 
-/// Block Gram-Schmidt, every projection done twice, as on the CPU.
-void DionStep::orthonormalise(const Shape& s, cudaStream_t stream) const {
-  for (int first = 0; first < s.rank; first += kDionBlock) {
-    const int count = std::min(kDionBlock, s.rank - first);
-    BlasMatrices block = s.p;
-    block.data = static_cast<std::byte*>(s.p.data) + first * s.p.stride * static_cast<std::int64_t>(size_of(s.p.dtype));
-    for (int pass = 0; pass < 2 && first > 0; ++pass) {
-      blas_.multiply(
-          {.m = count, .n = first, .k = s.m, .batch = s.batch, .a = block, .b = s.p.transpose(), .c = s.components});
-      blas_.multiply({.m = count,
-                      .n = s.m,
-                      .k = first,
-                      .batch = s.batch,
-                      .a = s.components,
-                      .b = s.p,
-                      .c = block,
-                      .alpha = -1,
-                      .beta = 1});
-    }
-    enqueue_orthonormal_block({s.p.data, s.p.stride, s.p.batch_stride, s.batch, s.m, first, count}, s.p.dtype, stream);
+/// Removes from P^T's rows [first, first + kDionBlock) what lies along the rows before, twice.
+void DionStep::project_out(const Shape& s, int first) const {
+  const int count = std::min(kDionBlock, s.rank - first);
+  if (first == 0 || count <= 0) return;
+  BlasMatrices block = s.p;
+  block.data = static_cast<std::byte*>(s.p.data) + first * s.p.stride * static_cast<std::int64_t>(size_of(s.p.dtype));
+  for (int pass = 0; pass < 2; ++pass) {
+    blas_.multiply(
+        {.m = count, .n = first, .k = s.m, .batch = s.batch, .a = block, .b = s.p.transpose(), .c = s.components});
+    blas_.multiply({.m = count,
+                    .n = s.m,
+                    .k = first,
+                    .batch = s.batch,
+                    .a = s.components,
+                    .b = s.p,
+                    .c = block,
+                    .alpha = -1,
+                    .beta = 1});
   }
 }
 
@@ -127,8 +125,12 @@ void DionStep::enqueue(const StepMemory& step, cudaStream_t stream) const {
                     .c = s.p});
   }
   enqueue_dion_unit_rows(step, table, most_rank_, stream);
-  for (const Shape& s : shapes_) {  // P = orth(P);  R = B^T P
-    orthonormalise(s, stream);
+  // P = orth(P) by block Gram-Schmidt, as on the CPU
+  for (int first = 0; first < most_rank_; first += kDionBlock) {
+    for (const Shape& s : shapes_) project_out(s, first);
+    enqueue_dion_orthonormal(step, table, first, stream);
+  }
+  for (const Shape& s : shapes_) {  // R = B^T P
     blas_.multiply({.m = s.rank,
                     .n = s.n,
                     .k = s.m,

@@ -75,36 +75,39 @@ __global__ void __launch_bounds__(kRowThreads) unit_rows(const DionMatrix* dion)
 
 /// One block a matrix, one warp for each component of the row in turn.
 template <class T>
-__global__ void __launch_bounds__(kBlockThreads) orthonormal_block(RowBlock block) {
+__global__ void __launch_bounds__(kBlockThreads) orthonormal_block(const DionMatrix* dion, int first) {
   __shared__ double scratch[33];
   __shared__ T components[kDionBlock];
-  T* rows = static_cast<T*>(block.x) + blockIdx.x * block.batch_stride + block.first * block.row_stride;
+  const DionMatrix& d = dion[blockIdx.x];
+  const int count = min(kDionBlock, d.rank - first), cols = d.m;
+  const std::int64_t stride = d.p_stride;
+  T* rows = static_cast<T*>(d.p) + first * stride;
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
   const int warp = thread / 32, lane = thread % 32, warps = threads / 32;
   const double epsilon = sizeof(T) == 8 ? DBL_EPSILON : FLT_EPSILON;
-  const double tolerance = 10 * sqrt(static_cast<double>(block.cols)) * epsilon;
-  for (int i = 0; i < block.count; ++i) {
-    T* row = rows + i * block.row_stride;
+  const double tolerance = 10 * sqrt(static_cast<double>(cols)) * epsilon;
+  for (int i = 0; i < count; ++i) {
+    T* row = rows + i * stride;
     for (int pass = 0; pass < 2 && i > 0; ++pass) {
       for (int k = warp; k < i; k += warps) {
-        const T* other = rows + k * block.row_stride;
+        const T* other = rows + k * stride;
         double sum = 0;
-        for (int j = lane; j < block.cols; j += 32) sum += static_cast<double>(row[j]) * static_cast<double>(other[j]);
-        for (int d = 16; d > 0; d /= 2) sum += __shfl_xor_sync(~0u, sum, d);
+        for (int j = lane; j < cols; j += 32) sum += static_cast<double>(row[j]) * static_cast<double>(other[j]);
+        for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(~0u, sum, lanes);
         if (lane == 0) components[k] = static_cast<T>(sum);
       }
       __syncthreads();
-      for (int j = thread; j < block.cols; j += threads) {
+      for (int j = thread; j < cols; j += threads) {
         T rest = row[j];
-        for (int k = 0; k < i; ++k) rest -= components[k] * rows[k * block.row_stride + j];
+        for (int k = 0; k < i; ++k) rest -= components[k] * rows[k * stride + j];
         row[j] = rest;
       }
       __syncthreads();
     }
     // A row that depends on those before it becomes zero: its component adds nothing to the step.
-    const double length = length_of(row, block.cols, scratch);
+    const double length = length_of(row, cols, scratch);
     const T inverse = length > tolerance ? static_cast<T>(1 / length) : T(0);
-    for (int j = thread; j < block.cols; j += threads) row[j] *= inverse;
+    for (int j = thread; j < cols; j += threads) row[j] *= inverse;
     __syncthreads();
   }
 }
@@ -182,9 +185,9 @@ void enqueue_dion_momentum(const StepMemory& step, const DionMatrix* matrices, c
   kernel<<<chunks, kThreads, 0, stream>>>(step.matrices, step.status, step.chunks, matrices);
 }
 
-void enqueue_orthonormal_block(const RowBlock& block, DType dtype, cudaStream_t stream) {
-  const auto kernel = dtype == DType::f64 ? orthonormal_block<double> : orthonormal_block<float>;
-  kernel<<<static_cast<unsigned>(block.batch), kBlockThreads, 0, stream>>>(block);
+void enqueue_dion_orthonormal(const StepMemory& step, const DionMatrix* matrices, int first, cudaStream_t stream) {
+  const auto kernel = step.compute == DType::f64 ? orthonormal_block<double> : orthonormal_block<float>;
+  kernel<<<static_cast<unsigned>(step.matrix_count), kBlockThreads, 0, stream>>>(matrices, first);
 }
 
 }  // namespace trasmuon::cuda

@@ -35,14 +35,9 @@ void enqueue_dion_basis(const StepMemory& step, const DionMatrix* matrices, int 
 void enqueue_dion_momentum(const StepMemory& step, const DionMatrix* matrices, cudaStream_t stream);
 
 constexpr int kDionBlock = 32;
-/// `batch` row-major matrices; rows [first, first + count) of each are made orthonormal among
-/// themselves. They have unit length and are orthogonal to the rows before. count <= kDionBlock.
-struct RowBlock {
-  void* x;
-  std::int64_t row_stride, batch_stride;
-  int batch, cols, first, count;
-};
-void enqueue_orthonormal_block(const RowBlock& block, DType dtype, cudaStream_t stream);
+/// P^T's rows [first, first + kDionBlock), which have unit length and are orthogonal to those before, are
+/// made orthonormal among themselves.
+void enqueue_dion_orthonormal(const StepMemory& step, const DionMatrix* matrices, int first, cudaStream_t stream);
 
 std::size_t dion_scratch_bytes(const Matrix& x);
 
@@ -57,7 +52,7 @@ class DionStep {
 
  private:
   struct Shape;  ///< the matrices of one bucket
-  void orthonormalise(const Shape& shape, cudaStream_t stream) const;
+  void project_out(const Shape& shape, int first) const;
 
   const Blas& blas_;
   std::vector<Shape> shapes_;

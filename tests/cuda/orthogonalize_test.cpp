@@ -70,6 +70,20 @@ TEST_F(CudaOrthogonalize, InPlaceWithRowStridesOnAStream) {
   check_cuda(cudaStreamDestroy(stream));
 }
 
+TEST_F(CudaOrthogonalize, CannotBeRecorded) {
+  const TensorView x = view(memory.copy(std::vector<float>(16, 1.0f)), {4, 4});
+  orthogonalize(x, x, {.device = Device::cuda(0)});
+  cudaStream_t stream = nullptr;
+  cudaGraph_t graph = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  EXPECT_EQ(error_of([&] { orthogonalize(x, x, {.device = Device::cuda(0), .stream = stream}); }),
+            "orthogonalize: cannot be recorded in a graph");
+  check_cuda(cudaStreamEndCapture(stream, &graph));
+  check_cuda(cudaGraphDestroy(graph));
+  check_cuda(cudaStreamDestroy(stream));
+}
+
 TEST_F(CudaOrthogonalize, ZeroStaysZero) {
   float* device = memory.copy(std::vector<float>(16 * 24, 0.0f));
   const TensorView x = view(device, {16, 24});
