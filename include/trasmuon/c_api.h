@@ -194,6 +194,12 @@ enum { TRASMUON_FORM_AUTOMATIC = 0, TRASMUON_FORM_STANDARD = 1, TRASMUON_FORM_GR
 TRASMUON_API int trasmuon_orthogonalize(const trasmuon_tensor* in, const trasmuon_tensor* out, int steps,
                                         const char* coefficients, int form, double eps);
 
+/* The same on the device that holds `in` and `out` (TRASMUON_CUDA + index), after what is on this cudaStream_t; returns
+ * when it is done. `precision` is a value of ns_precision. */
+TRASMUON_API int trasmuon_orthogonalize_on(const trasmuon_tensor* in, const trasmuon_tensor* out, int steps,
+                                           const char* coefficients, int form, double eps, const char* precision,
+                                           int device, void* stream);
+
 enum { TRASMUON_FAMILY_MATRIX = 0, TRASMUON_FAMILY_ADAMW = 1 };
 
 /* These two structs never change. */

@@ -50,11 +50,11 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
     return std::tuple(way_of(x, step, card_), x.m * x.n, x.transposed, x.weight.rows);
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-  const bool pipeline = step.kind == StepDescription::Kind::pipeline;
+  const bool needs_scratch = step.kind != StepDescription::Kind::adamw;
   std::size_t filled = 0;
   for (std::size_t i : order) {
     const Way way = way_of(matrices[i], step, card_);
-    const std::size_t bytes = pipeline ? Part::scratch_bytes(matrices[i], way) : 0;
+    const std::size_t bytes = Part::scratch_bytes(matrices[i], step, way);
     if (parts_.empty() || parts_.back()->way != way || filled + bytes > most_scratch(card_)) {
       parts_.push_back(std::make_unique<Part>());
       parts_.back()->way = way;
@@ -70,8 +70,8 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
     part->make_buckets(matrices, step);
     Carver counter(nullptr);
     part->carve(matrices, counter);
-    if (!pipeline) continue;
-    const std::size_t bytes = Carver::aligned(counter.used() + part->iteration_scratch_bytes(card_));
+    if (!needs_scratch) continue;
+    const std::size_t bytes = Carver::aligned(counter.used() + part->iteration_scratch_bytes(matrices, step, card_));
     part->scratch_offset = keep_scratch ? most : 0;
     most = keep_scratch ? most + bytes : std::max(most, bytes);
   }
@@ -80,10 +80,10 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
     scratch_ = DeviceMemory(most);
   }
   for (auto& part : parts_) {
-    if (pipeline) {
+    if (needs_scratch) {
       Carver carver(scratch_.data() + part->scratch_offset);
       part->carve(matrices, carver);
-      part->make_iteration(step, card_, carver);
+      part->make_iteration(matrices, step, card_, carver);
       if (part->scratch_offset + carver.used() > scratch_.bytes()) throw Error("cuda: scratch counted too small");
     }
     part->make_tables(reinterpret_cast<const StepScalars*>(scalars_.data()));
@@ -111,6 +111,12 @@ void Batch::enqueue(std::span<const StepMemory> memories, cudaStream_t stream) {
     const StepMemory& memory = memories[k];
     if (planned_->kind == StepDescription::Kind::adamw) {
       enqueue_adamw(memory, stream);
+      continue;
+    }
+    if (part->dion) {
+      enqueue_admit(memory, stream);
+      part->dion->enqueue(memory, stream);
+      enqueue_apply(memory, stream);
       continue;
     }
     if (part->fused) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <utility>
+#include <vector>
 
 #include "cuda/check.h"
 
@@ -70,6 +71,15 @@ inline void upload(void* to, const void* host, std::size_t bytes, cudaStream_t s
                           std::min(kMost, bytes - done), cudaMemcpyHostToDevice, stream),
           "uploading a table");
   }
+}
+
+/// A table in memory of its own; other streams must wait before they read it.
+template <class T>
+DeviceMemory uploaded(const std::vector<T>& values) {
+  DeviceMemory memory(values.size() * sizeof(T));
+  if (!values.empty())
+    check(cudaMemcpy(memory.data(), values.data(), memory.bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
+  return memory;
 }
 
 /// Hands out pieces of a block of memory; with no block it only counts.

@@ -65,6 +65,7 @@ struct StepScalars {
   CalibrateStage calibrate;
   bool trust;
   TrustRegionStage trust_region;
+  double feedback;  ///< mu of Dion
   AdamWOptions adamw;
 };
 

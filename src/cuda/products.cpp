@@ -61,13 +61,6 @@ ProductMaps maps_of(const Product& product, bool bfloat16) {
   return maps;
 }
 
-template <class T>
-DeviceMemory upload(const std::vector<T>& values) {
-  DeviceMemory memory(values.size() * sizeof(T));
-  check(cudaMemcpy(memory.data(), values.data(), memory.bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
-  return memory;
-}
-
 }  // namespace
 
 ProductLaunch::ProductLaunch(const std::vector<ProductSequence>& sequences, const Windows& windows, bool fused,
@@ -80,9 +73,9 @@ ProductLaunch::ProductLaunch(const std::vector<ProductSequence>& sequences, cons
       for (const Product& product : phase) maps.push_back(maps_of(product, bfloat16));
     }
   }
-  maps_ = upload(maps);
-  tiles_ = upload(schedule.tiles);
-  items_ = upload(schedule.items);
+  maps_ = uploaded(maps);
+  tiles_ = uploaded(schedule.tiles);
+  items_ = uploaded(schedule.items);
   counters_ = DeviceMemory((kTickets + static_cast<std::size_t>(schedule.counters)) * sizeof(unsigned));
   tables_.maps = reinterpret_cast<const ProductMaps*>(maps_.data());
   tables_.tiles = reinterpret_cast<const Tile*>(tiles_.data());

@@ -11,14 +11,6 @@
 namespace trasmuon::cuda {
 namespace {
 
-template <class T>
-DeviceMemory upload(const std::vector<T>& values) {
-  DeviceMemory memory(values.size() * sizeof(T));
-  if (!values.empty())
-    check(cudaMemcpy(memory.data(), values.data(), memory.bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
-  return memory;
-}
-
 /// R is taken anew where the Gram iteration takes it: after two steps, then every three.
 std::vector<SmallStep> steps_of(const std::vector<NewtonSchulzTriple>& triples) {
   std::vector<SmallStep> steps;
@@ -58,7 +50,7 @@ class SmallIteration final : public Orthogonalizer {
   SmallIteration(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage, DType dtype)
       : bfloat16_(dtype == DType::bf16),
         step_count_(static_cast<int>(stage.triples.size())),
-        steps_(upload(steps_of(stage.triples))) {
+        steps_(uploaded(steps_of(stage.triples))) {
     add_launch(matrices_of(buckets, 64, 128), 128);
     add_launch(matrices_of(buckets, 0, 64), 64);
   }
@@ -74,7 +66,7 @@ class SmallIteration final : public Orthogonalizer {
 
  private:
   void add_launch(const std::vector<SmallMatrix>& matrices, int side) {
-    if (!matrices.empty()) launches_.push_back({side, static_cast<int>(matrices.size()), upload(matrices)});
+    if (!matrices.empty()) launches_.push_back({side, static_cast<int>(matrices.size()), uploaded(matrices)});
   }
 
   struct Launch {

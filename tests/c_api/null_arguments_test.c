@@ -114,6 +114,7 @@ void test_null_arguments(void) {
   NULL_IN(trasmuon_orthogonalize, (NULL, &tensor, 5, "keller", 0, 1e-7), "in");
   NULL_IN(trasmuon_orthogonalize, (&tensor, NULL, 5, "keller", 0, 1e-7), "out");
   NULL_IN(trasmuon_orthogonalize, (&tensor, &tensor, 5, NULL, 0, 1e-7), "coefficients");
+  NULL_IN(trasmuon_orthogonalize_on, (&tensor, &tensor, 5, "keller", 0, 1e-7, NULL, TRASMUON_CPU, NULL), "precision");
   NULL_IN(trasmuon_classify, (NULL, 1, NULL, 0, &family, NULL), "parameters");
   NULL_IN(trasmuon_classify, (&shape, 1, NULL, 1, &family, NULL), "overrides");
   NULL_IN(trasmuon_classify, (&shape, 1, NULL, 0, NULL, NULL), "families");
