@@ -7,10 +7,10 @@ SHELL := bash
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 
-.PHONY: help demo test test-gpu test-long asan bench bench-gpu lint format install clean
+.PHONY: help demo test test-gpu test-gpu-libtorch test-long asan bench bench-gpu lint format install clean
 
 help: ## list these targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do printf '  make %-10s %s\n' "$$target" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do printf '  make %-17s %s\n' "$$target" "$$text"; done
 
 demo: ## the paper's burst study in a minute or two; report with figures in out/mechanistic-desk
 	@tools/setup build demo
@@ -30,6 +30,12 @@ test-gpu: ## run the tests of the CUDA backend, where there is a GPU
 	@cmake --preset default -DTRASMUON_CUDA=ON
 	@cmake --build --preset default -j $(JOBS) --target cuda_test cuda_products_test
 	@build/tests/cuda/cuda_products_test && build/tests/cuda/cuda_test
+
+test-gpu-libtorch: ## run those of the LibTorch adapter, where there is a GPU and a LibTorch with CUDA
+	@tools/setup build
+	@cmake --preset default -DTRASMUON_CUDA=ON -DTRASMUON_WITH_LIBTORCH=ON -DTorch_DIR="$$(tools/find-libtorch)"
+	@cmake --build --preset default -j $(JOBS) --target libtorch_cuda_test
+	@build/tests/libtorch/libtorch_cuda_test
 
 test-long: ## run the long tests
 	@tools/setup build lab

@@ -5,24 +5,35 @@ set(TRASMUON_WITH_LIBTORCH AUTO CACHE STRING "Use LibTorch: AUTO (if found; as a
 set_property(CACHE TRASMUON_WITH_LIBTORCH PROPERTY STRINGS AUTO ON OFF)
 
 if(TRASMUON_WITH_LIBTORCH AND NOT TARGET torch)
+  # A LibTorch with CUDA sets these for its own list of cards. Our kernels have theirs.
+  set(own_cuda_flags "${CMAKE_CUDA_FLAGS}")
+  set(own_cuda_architectures "${CMAKE_CUDA_ARCHITECTURES}")
   if(NOT TRASMUON_WITH_LIBTORCH STREQUAL "AUTO")
     find_package(Torch REQUIRED)
   elseif(PROJECT_IS_TOP_LEVEL)
     # A CUDA build of LibTorch stops here without the CUDA toolkit: -DTRASMUON_WITH_LIBTORCH=OFF.
     find_package(Torch QUIET)
   endif()
+  set(CMAKE_CUDA_FLAGS "${own_cuda_flags}")
+  set(CMAKE_CUDA_ARCHITECTURES "${own_cuda_architectures}")
 endif()
 if(NOT TRASMUON_WITH_LIBTORCH OR NOT TARGET torch)
   message(STATUS "trasmuon: without LibTorch")
   return()
 endif()
 
-# Never ${TORCH_LIBRARIES}: it holds absolute paths.
+# Never ${TORCH_LIBRARIES}: it holds absolute paths. The standard library before torch: wheels
+# export an older std::filesystem of their own, which would be taken first, and crashes.
+add_library(trasmuon_torch INTERFACE)
+target_link_libraries(trasmuon_torch INTERFACE $<$<CXX_COMPILER_ID:GNU>:stdc++> torch)
+if(TARGET c10_cuda)  # LibTorch has CUDA: the adapter asks it for its streams
+  target_link_libraries(trasmuon_torch INTERFACE c10_cuda)
+  target_compile_definitions(trasmuon_torch INTERFACE TRASMUON_LIBTORCH_CUDA)
+endif()
+
 add_library(trasmuon_libtorch INTERFACE)
 add_library(trasmuon::libtorch ALIAS trasmuon_libtorch)
-# The standard library before torch: wheels export an older std::filesystem of their own, which
-# would be taken first, and crashes.
-target_link_libraries(trasmuon_libtorch INTERFACE trasmuon $<$<CXX_COMPILER_ID:GNU>:stdc++> torch)
+target_link_libraries(trasmuon_libtorch INTERFACE trasmuon trasmuon_torch)
 
 # trasmuon_use_torch(target): links torch, with its headers precompiled once for all such
 # targets. GCC does not use a precompiled header made with other flags, so all of them,
@@ -30,7 +41,7 @@ target_link_libraries(trasmuon_libtorch INTERFACE trasmuon $<$<CXX_COMPILER_ID:G
 function(trasmuon_use_torch target)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${target} PRIVATE -fPIC)
-  target_link_libraries(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:stdc++> torch trasmuon_settings)
+  target_link_libraries(${target} PRIVATE trasmuon_torch trasmuon_settings)
   if(NOT target STREQUAL "trasmuon_torch_headers")
     target_precompile_headers(${target} REUSE_FROM trasmuon_torch_headers)
   endif()

@@ -129,6 +129,9 @@ TRASMUON_API int trasmuon_optimizer_step(trasmuon_optimizer* optimizer, const tr
 /* The same, with what is on CUDA enqueued on this cudaStream_t; NULL: the default stream. */
 TRASMUON_API int trasmuon_optimizer_step_on(trasmuon_optimizer* optimizer, const trasmuon_tensor* gradients,
                                             size_t count, void* stream);
+/* The same for parameters on several GPUs: streams[i] is that of device TRASMUON_CUDA + i. */
+TRASMUON_API int trasmuon_optimizer_step_on_streams(trasmuon_optimizer* optimizer, const trasmuon_tensor* gradients,
+                                                    size_t count, void* const* streams, size_t stream_count);
 
 TRASMUON_API int trasmuon_optimizer_group_count(const trasmuon_optimizer* optimizer, size_t* count);
 /* A copy, which the caller destroys. */
@@ -190,6 +193,12 @@ enum { TRASMUON_FORM_AUTOMATIC = 0, TRASMUON_FORM_STANDARD = 1, TRASMUON_FORM_GR
 /* out <- NS(in); usual: 5 steps, "keller", automatic, eps 1e-7. */
 TRASMUON_API int trasmuon_orthogonalize(const trasmuon_tensor* in, const trasmuon_tensor* out, int steps,
                                         const char* coefficients, int form, double eps);
+
+/* The same on the device that holds `in` and `out` (TRASMUON_CUDA + index), after what is on this cudaStream_t; returns
+ * when it is done. `precision` is a value of ns_precision. */
+TRASMUON_API int trasmuon_orthogonalize_on(const trasmuon_tensor* in, const trasmuon_tensor* out, int steps,
+                                           const char* coefficients, int form, double eps, const char* precision,
+                                           int device, void* stream);
 
 enum { TRASMUON_FAMILY_MATRIX = 0, TRASMUON_FAMILY_ADAMW = 1 };
 

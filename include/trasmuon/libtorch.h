@@ -9,8 +9,8 @@
 #include "trasmuon/libtorch/optimizer.h"
 #include "trasmuon/trasmuon.h"
 
-// The optimizers for LibTorch 1.13 to 2.x, header-only: compiled against the torch of the
-// program that includes it.
+// The optimizers for LibTorch 1.13 to 2.x, on the CPU and on CUDA, header-only: compiled
+// against the torch of the program that includes it.
 namespace trasmuon::libtorch {
 
 /// One rule by default; groups may bring others.

@@ -79,6 +79,9 @@ class TRASMUON_API Optimizer {
   /// the first weight changes. What is on CUDA is stepped on `stream` (a cudaStream_t; null: the
   /// default stream), without waiting for it.
   void step(std::span<const TensorView> gradients, void* stream = nullptr);
+  /// The same for parameters on several GPUs: streams[i] is that of cuda:i, and where there is
+  /// none, its default stream.
+  void step_on_streams(std::span<const TensorView> gradients, std::span<void* const> streams);
 
   std::size_t group_count() const;
   const Options& options(std::size_t group) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <link.h>
+#include <trasmuon/device.h>
 #include <trasmuon/threads.h>
 #include <trasmuon/version.h>
 #include <unistd.h>
@@ -84,6 +85,12 @@ std::string blas() {
   return loaded_library("libtorch_cpu.so").empty() ? "not needed without LibTorch" : "built into LibTorch";
 }
 
+std::string cuda() {
+  const std::string reason = why_unusable(Device::cuda(0));
+  return (reason.empty() ? "the library can step on cuda:0" : "none for the library: " + reason) +
+         "; runs of the laboratory are on the CPU";
+}
+
 void line(const char* what, const std::string& value) { fmt::print("{:<14} {}\n", what, value); }
 
 }  // namespace
@@ -96,8 +103,7 @@ int doctor_command() {
   line("threads", fmt::format("{} of {} usable cores (TRASMUON_NUM_THREADS)", num_threads(), usable_cores()));
   line("libtorch", libtorch());
   line("blas", blas());
-  line("cuda", loaded_library("libtorch_cuda.so").empty() ? "not used: this build runs on the CPU"
-                                                          : loaded_library("libtorch_cuda.so"));
+  line("cuda", cuda());
   const std::string gnuplot = program_on_path("gnuplot");
   line("gnuplot",
        gnuplot.empty() ? "not found: reports have no figures. On Debian: apt-get install gnuplot-nox" : gnuplot);

@@ -7,9 +7,18 @@
 
 using namespace trasmuon::c_api;
 
-int trasmuon_orthogonalize(const trasmuon_tensor* in, const trasmuon_tensor* out, int steps, const char* coefficients,
-                           int form, double eps) {
-  return guarded(__func__, [&] {
+namespace {
+
+trasmuon::NewtonSchulzPrecision to_precision(const char* name) {
+  trasmuon::Options options = trasmuon::MuonOptions{};
+  trasmuon::set_field(options, "ns_precision", name);
+  return std::get<trasmuon::MuonOptions>(options).ns_precision;
+}
+
+/// `caller` is the function that errors name.
+int orthogonalize(const char* caller, const trasmuon_tensor* in, const trasmuon_tensor* out, int steps,
+                  const char* coefficients, int form, double eps, const char* precision, int device, void* stream) {
+  return guarded(caller, [&] {
     const trasmuon_tensor &source = require(in, "in"), &target = require(out, "out");
     const auto from = about([] { return std::string("orthogonalize: in"); }, [&] { return to_view(source); });
     const auto to = about([] { return std::string("orthogonalize: out"); }, [&] { return to_view(target); });
@@ -17,8 +26,24 @@ int trasmuon_orthogonalize(const trasmuon_tensor* in, const trasmuon_tensor* out
                             {.steps = steps,
                              .coefficients = &require(coefficients, "coefficients"),
                              .form = to_enum(form, trasmuon::NewtonSchulzForm::gram, "orthogonalize: form"),
-                             .eps = eps});
+                             .eps = eps,
+                             .precision = to_precision(&require(precision, "precision")),
+                             .device = to_device(device),
+                             .stream = stream});
   });
+}
+
+}  // namespace
+
+int trasmuon_orthogonalize(const trasmuon_tensor* in, const trasmuon_tensor* out, int steps, const char* coefficients,
+                           int form, double eps) {
+  return orthogonalize(__func__, in, out, steps, coefficients, form, eps, "automatic", TRASMUON_CPU, nullptr);
+}
+
+int trasmuon_orthogonalize_on(const trasmuon_tensor* in, const trasmuon_tensor* out, int steps,
+                              const char* coefficients, int form, double eps, const char* precision, int device,
+                              void* stream) {
+  return orthogonalize(__func__, in, out, steps, coefficients, form, eps, precision, device, stream);
 }
 
 int trasmuon_classify(const trasmuon_named_shape* parameters, size_t count, const trasmuon_family_override* overrides,

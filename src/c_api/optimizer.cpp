@@ -32,8 +32,8 @@ trasmuon_diagnostics to_c(const Diagnostics& d) {
           d.c_mean, d.damped_share, d.update_rms, d.eta_hat, d.isometry_error};
 }
 
-void step(trasmuon_optimizer* optimizer, const trasmuon_tensor* gradients, std::size_t count, void* stream) {
-  trasmuon_optimizer& o = require(optimizer, "optimizer");
+/// The gradients, checked; valid until the next call.
+std::span<const TensorView> views(trasmuon_optimizer& o, const trasmuon_tensor* gradients, std::size_t count) {
   require_array(gradients, count, "gradients");
   o.gradients.clear();
   for (std::size_t i = 0; i < count; ++i) {
@@ -41,7 +41,12 @@ void step(trasmuon_optimizer* optimizer, const trasmuon_tensor* gradients, std::
     o.gradients.push_back(about([&] { return "gradient " + std::to_string(i); },
                                 [&] { return missing ? no_gradient() : to_view(gradients[i]); }));
   }
-  o.optimizer.step(o.gradients, stream);
+  return o.gradients;
+}
+
+void step(trasmuon_optimizer* optimizer, const trasmuon_tensor* gradients, std::size_t count, void* stream) {
+  trasmuon_optimizer& o = require(optimizer, "optimizer");
+  o.optimizer.step(views(o, gradients, count), stream);
 }
 
 }  // namespace
@@ -56,6 +61,15 @@ int trasmuon_optimizer_step(trasmuon_optimizer* optimizer, const trasmuon_tensor
 int trasmuon_optimizer_step_on(trasmuon_optimizer* optimizer, const trasmuon_tensor* gradients, size_t count,
                                void* stream) {
   return guarded(__func__, [&] { step(optimizer, gradients, count, stream); });
+}
+
+int trasmuon_optimizer_step_on_streams(trasmuon_optimizer* optimizer, const trasmuon_tensor* gradients, size_t count,
+                                       void* const* streams, size_t stream_count) {
+  return guarded(__func__, [&] {
+    trasmuon_optimizer& o = require(optimizer, "optimizer");
+    require_array(streams, stream_count, "streams");
+    o.optimizer.step_on_streams(views(o, gradients, count), std::span(streams, stream_count));
+  });
 }
 
 int trasmuon_optimizer_group_count(const trasmuon_optimizer* optimizer, size_t* count) {

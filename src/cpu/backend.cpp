@@ -45,7 +45,10 @@ class CpuBackend final : public Backend {
     });
   }
 
-  Stages& stages() override { return *lanes_[0]; }
+  void orthogonalize(std::span<const MatrixView> in, std::span<const MatrixView> out, const OrthogonalizeStage& stage,
+                     void*) override {
+    for (std::size_t i = 0; i < in.size(); ++i) lanes_[0]->orthogonalize(in[i], out[i], stage);
+  }
 
   void diagnose(std::span<Matrix>, std::size_t, std::size_t) override {}  // filled by the step
 

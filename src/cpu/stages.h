@@ -26,7 +26,8 @@ class CpuStages final : public Stages {
   void apply(std::span<Matrix> batch, double decay) override;
   void adamw(std::span<Matrix> batch, const AdamWOptions& options) override;
   void dion(std::span<Matrix> batch, const DionOptions& options) override;
-  void orthogonalize(const MatrixView& in, const MatrixView& out, const OrthogonalizeStage& stage) override;
+  /// out <- NS(in), outside any step.
+  void orthogonalize(const MatrixView& in, const MatrixView& out, const OrthogonalizeStage& stage);
 
   std::size_t workspace_bytes() const { return batch_arena_.capacity() + scratch_.capacity(); }
 

@@ -9,42 +9,6 @@ constexpr int kThreads = kChunkCols / 4;
 
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    find_unusable(const DeviceMatrix* matrices, MatrixStatus* status, const Chunk* chunks) {
-  const Chunk chunk = chunks[blockIdx.x];
-  const DeviceMatrix& x = matrices[chunk.matrix];
-  if (x.gradient.data == nullptr) return;
-  const T largest = sizeof(T) == 8 ? static_cast<T>(1e150) : static_cast<T>(1e18);
-  const int j = chunk.col + 4 * static_cast<int>(threadIdx.x);
-  bool usable = true;
-  with_element<T>(x.gradient.dtype, [&](auto element) {
-    using G = decltype(element);
-    const bool aligned = aligned4<G>(x.gradient);
-#pragma unroll 4
-    for (int i = chunk.row; i < min(chunk.row + kChunkRows, x.rows); ++i) {
-      T g[4];
-      load4<T>(row_of<G>(x.gradient, i), j, x.cols, aligned, g);
-#pragma unroll
-      for (int k = 0; k < 4; ++k) usable &= abs(g[k]) <= largest;
-    }
-  });
-  if (__syncthreads_or(!usable) && threadIdx.x == 0) atomicOr(&status[chunk.matrix].unusable, 1);
-}
-
-__global__ void decide(const DeviceMatrix* matrices, MatrixStatus* status, int count) {
-  const int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (index >= count) return;
-  const DeviceMatrix& x = matrices[index];
-  MatrixStatus& s = status[index];
-  const bool has_gradient = x.gradient.data != nullptr, refused = has_gradient && s.unusable != 0;
-  s.unusable = 0;
-  ++s.runs;
-  s.active = has_gradient && !refused;
-  if (refused) ++*x.skipped;
-  if (s.active != 0) ++*x.step;
-}
-
-template <class T>
-__global__ void __launch_bounds__(kThreads)
     update(const DeviceMatrix* matrices, const MatrixStatus* status, const Chunk* chunks, const StepScalars* scalars) {
   const Chunk chunk = chunks[blockIdx.x];
   const DeviceMatrix& x = matrices[chunk.matrix];
@@ -86,14 +50,10 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 void enqueue_adamw(const StepMemory& step, cudaStream_t stream) {
-  const auto chunks = static_cast<unsigned>(step.chunk_count), matrices = static_cast<unsigned>(step.matrix_count);
-  const auto run = [&](auto find, auto write) {
-    find<<<chunks, kThreads, 0, stream>>>(step.matrices, step.status, step.chunks);
-    decide<<<(matrices + 127) / 128, 128, 0, stream>>>(step.matrices, step.status, step.matrix_count);
-    write<<<chunks, kThreads, 0, stream>>>(step.matrices, step.status, step.chunks, step.scalars);
-  };
-  if (step.compute == DType::f64) run(find_unusable<double>, update<double>);
-  else run(find_unusable<float>, update<float>);
+  const auto kernel = step.compute == DType::f64 ? update<double> : update<float>;
+  enqueue_admit(step, stream);
+  kernel<<<static_cast<unsigned>(step.chunk_count), kThreads, 0, stream>>>(step.matrices, step.status, step.chunks,
+                                                                           step.scalars);
 }
 
 }  // namespace trasmuon::cuda

@@ -52,9 +52,12 @@ class CudaStages final : public Stages {
     description.kind = StepDescription::Kind::adamw;
     description.scalars.adamw = options;
   }
-  void dion(std::span<Matrix>, const DionOptions&) override { throw Error("dion: needs the cpu"); }
-  void orthogonalize(const MatrixView&, const MatrixView&, const OrthogonalizeStage&) override {
-    throw Error("orthogonalize: needs the cpu");
+  void dion(std::span<Matrix>, const DionOptions& options) override {
+    description = {};
+    description.kind = StepDescription::Kind::dion;
+    description.scalars.lr = options.lr;
+    description.scalars.decay = 1 - options.lr * options.weight_decay;
+    description.scalars.feedback = options.momentum;
   }
 };
 
@@ -88,15 +91,17 @@ class CudaBackend final : public Backend {
     const auto batch = batches_.find(matrices.data());
     if (batch != batches_.end()) batch->second->diagnose(matrices, first, count);
   }
-  Stages& stages() override { return stages_; }
+  void orthogonalize(std::span<const MatrixView> in, std::span<const MatrixView> out, const OrthogonalizeStage& stage,
+                     void* stream) override {
+    const OnDevice guard(device_);
+    cuda::orthogonalize(*card_, in, out, stage, static_cast<cudaStream_t>(stream));
+  }
   std::size_t workspace_bytes() const override {
     std::size_t bytes = 0;
     for (const auto& [key, batch] : batches_) bytes += batch->workspace_bytes();
     return bytes;
   }
-  void check(const Options& options) const override {
-    if (std::holds_alternative<DionOptions>(options)) throw Error("dion: needs parameters on the cpu");
-  }
+  void check(const Options&) const override {}  // there is nothing it cannot do
 
   void* allocate(std::size_t bytes) override {
     const OnDevice guard(device_);
@@ -114,6 +119,8 @@ class CudaBackend final : public Backend {
     const OnDevice guard(device_);
     cuda::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     cuda::check(cudaMemcpy(to, host, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+    // It may return before the device has it all, and other streams do not wait for this one.
+    cuda::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
 
  private:

@@ -50,11 +50,11 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
     return std::tuple(way_of(x, step, card_).key(), x.transposed, x.weight.rows, x.weight.cols);
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-  const bool pipeline = step.kind == StepDescription::Kind::pipeline;
+  const bool needs_scratch = step.kind != StepDescription::Kind::adamw;
   std::size_t filled = 0;
   for (std::size_t i : order) {
     const Way way = way_of(matrices[i], step, card_);
-    const std::size_t bytes = pipeline ? Part::scratch_bytes(matrices[i], way) : 0;
+    const std::size_t bytes = Part::scratch_bytes(matrices[i], step, way);
     if (parts_.empty() || parts_.back()->way.key() != way.key() || filled + bytes > most_scratch(card_)) {
       parts_.push_back(std::make_unique<Part>());
       parts_.back()->way = way;
@@ -70,8 +70,8 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
     part->make_buckets(matrices, step);
     Carver counter(nullptr);
     part->carve(matrices, counter);
-    if (!pipeline) continue;
-    const std::size_t bytes = Carver::aligned(counter.used() + part->iteration_scratch_bytes(card_));
+    if (!needs_scratch) continue;
+    const std::size_t bytes = Carver::aligned(counter.used() + part->iteration_scratch_bytes(matrices, step, card_));
     part->scratch_offset = keep_scratch ? most : 0;
     most = keep_scratch ? most + bytes : std::max(most, bytes);
   }
@@ -80,16 +80,18 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
     scratch_ = DeviceMemory(most);
   }
   for (auto& part : parts_) {
-    if (pipeline) {
+    if (needs_scratch) {
       Carver carver(scratch_.data() + part->scratch_offset);
       part->carve(matrices, carver);
-      part->make_iteration(step, card_, carver);
+      part->make_iteration(matrices, step, card_, carver);
       if (part->scratch_offset + carver.used() > scratch_.bytes()) throw Error("cuda: scratch counted too small");
     }
     part->make_tables(reinterpret_cast<const StepScalars*>(scalars_.data()));
   }
   planned_ = step;
   last_scalars_.clear();
+  // The caller's stream need not wait for the one the tables were written on.
+  check(cudaDeviceSynchronize(), "writing the tables");
   if (graph_ != nullptr) (void)cudaGraphExecDestroy(graph_);
   graph_ = nullptr;
 }
@@ -99,16 +101,22 @@ void Batch::refresh_tables(std::span<const Matrix> matrices, const StepDescripti
   std::vector<std::byte> bytes(sizeof(StepScalars));
   std::memcpy(bytes.data(), &step.scalars, bytes.size());
   if (bytes == last_scalars_) return;
-  check(cudaMemcpyAsync(scalars_.data(), bytes.data(), bytes.size(), cudaMemcpyHostToDevice, stream),
-        "uploading the scalars");
+  upload(scalars_.data(), bytes.data(), bytes.size(), stream);
   last_scalars_ = std::move(bytes);
 }
 
-void Batch::enqueue(cudaStream_t stream) {
-  for (auto& part : parts_) {
-    const StepMemory& memory = part->memory;
+void Batch::enqueue(std::span<const StepMemory> memories, cudaStream_t stream) {
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    const std::unique_ptr<Part>& part = parts_[k];
+    const StepMemory& memory = memories[k];
     if (planned_->kind == StepDescription::Kind::adamw) {
       enqueue_adamw(memory, stream);
+      continue;
+    }
+    if (part->dion) {
+      enqueue_admit(memory, stream);
+      part->dion->enqueue(memory, stream);
+      enqueue_apply(memory, stream);
       continue;
     }
     enqueue_momentum(memory, stream);
@@ -129,10 +137,12 @@ void Batch::enqueue(cudaStream_t stream) {
 }
 
 void Batch::record() {
+  std::vector<StepMemory> memories;
+  for (const auto& part : parts_) memories.push_back(part->memory);
   cudaGraph_t graph = nullptr;
   check(cudaStreamBeginCapture(recorder_, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   try {
-    enqueue(recorder_);
+    enqueue(memories, recorder_);
   } catch (...) {
     (void)cudaStreamEndCapture(recorder_, &graph);
     if (graph != nullptr) (void)cudaGraphDestroy(graph);
@@ -150,7 +160,9 @@ void Batch::run(std::span<const Matrix> matrices, const StepDescription& step, c
     plan(matrices, step);
   }
   if (is_capturing(stream)) {
-    enqueue(stream);
+    std::vector<StepMemory> memories;
+    for (auto& part : parts_) memories.push_back(part->keep_tables(matrices, step.scalars, recorder_));
+    enqueue(memories, stream);
     return;
   }
   refresh_tables(matrices, step, stream);

@@ -29,7 +29,7 @@ class Batch {
  private:
   void plan(std::span<const Matrix> matrices, const StepDescription& step);
   void refresh_tables(std::span<const Matrix> matrices, const StepDescription& step, cudaStream_t stream);
-  void enqueue(cudaStream_t stream);
+  void enqueue(std::span<const StepMemory> memories, cudaStream_t stream);  ///< one memory a part
   void record();
 
   const Card& card_;

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -24,6 +25,18 @@ class OnDevice {
 
  private:
   int before_ = 0;
+};
+
+/// While this lives, the thread may allocate and copy beside a recording of the caller's.
+class BesideRecording {
+ public:
+  BesideRecording() { check(cudaThreadExchangeStreamCaptureMode(&mode_), "cudaThreadExchangeStreamCaptureMode"); }
+  BesideRecording(const BesideRecording&) = delete;
+  BesideRecording& operator=(const BesideRecording&) = delete;
+  ~BesideRecording() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  ///< then the mode that was
 };
 
 /// Owned memory of the current device.
@@ -49,9 +62,20 @@ class DeviceMemory {
   std::size_t bytes_ = 0;
 };
 
-/// The values, in memory of their own.
+/// From pageable host memory, which may change once this returns. CUDA takes a copy of up to
+/// 64 KB and goes on; for more it may wait for the stream.
+inline void upload(void* to, const void* host, std::size_t bytes, cudaStream_t stream) {
+  constexpr std::size_t kMost = std::size_t{64} << 10;
+  for (std::size_t done = 0; done < bytes; done += kMost) {
+    check(cudaMemcpyAsync(static_cast<std::byte*>(to) + done, static_cast<const std::byte*>(host) + done,
+                          std::min(kMost, bytes - done), cudaMemcpyHostToDevice, stream),
+          "uploading a table");
+  }
+}
+
+/// A table in memory of its own; other streams must wait before they read it.
 template <class T>
-DeviceMemory upload(const std::vector<T>& values) {
+DeviceMemory uploaded(const std::vector<T>& values) {
   DeviceMemory memory(values.size() * sizeof(T));
   if (!values.empty())
     check(cudaMemcpy(memory.data(), values.data(), memory.bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");

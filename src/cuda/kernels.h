@@ -15,6 +15,11 @@ enum class InputScale : std::uint8_t {
 };
 constexpr double kHalfRangeRms = 0.125;
 
+/// What is added to the input's norm: see OrthogonalizeStage.
+struct InputEps {
+  double relative, absolute, cap;
+};
+
 /// A batch of matrices of one compute type, as the kernels see it.
 struct StepMemory {
   const DeviceMatrix* matrices;
@@ -28,6 +33,8 @@ struct StepMemory {
   InputScale scale;
 };
 
+/// Which matrices are stepped: those with a gradient that is finite and safe to square.
+void enqueue_admit(const StepMemory& step, cudaStream_t stream);
 /// M, the column energies, and the input of the iteration.
 void enqueue_momentum(const StepMemory& step, cudaStream_t stream);
 /// c; needs the energies only.
@@ -39,5 +46,23 @@ void enqueue_row_scale(const StepMemory& step, cudaStream_t stream);
 /// W.
 void enqueue_apply(const StepMemory& step, cudaStream_t stream);
 void enqueue_adamw(const StepMemory& step, cudaStream_t stream);
+
+/// A matrix to be orthogonalized outside a step, and where its result goes.
+struct InOut {
+  DeviceView in, out;
+  double* parts;  ///< one for each kChunkRows rows: squares of `in`
+};
+/// X and O lie as in a Bucket.
+struct InOutBatch {
+  const InOut* matrices;
+  int rows, cols, count;
+  void *x, *o;
+  std::int64_t row_stride;  ///< of X and O
+  DType dtype;              ///< of X and O
+};
+/// X <- the inputs, scaled.
+void enqueue_load(const InOutBatch& batch, const InputEps& eps, InputScale scale, cudaStream_t stream);
+/// The results <- O.
+void enqueue_store(const InOutBatch& batch, cudaStream_t stream);
 
 }  // namespace trasmuon::cuda

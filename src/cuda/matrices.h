@@ -67,6 +67,7 @@ struct StepScalars {
   CalibrateStage calibrate;
   bool trust;
   TrustRegionStage trust_region;
+  double feedback;  ///< mu of Dion
   AdamWOptions adamw;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "cuda/input_scale.cuh"
 #include "cuda/kernels.h"
 #include "cuda/load.cuh"
 #include "cuda/team.cuh"
@@ -115,10 +116,8 @@ __device__ __forceinline__ void decide(const Team& team, const DeviceMatrix& x, 
   if (refused) ++*x.skipped;
   if (!s.active) return;
   ++*x.step;
-  const double norm = sqrt(squares), root = sqrt(static_cast<double>(x.rows) * x.cols);
-  const double divisor = norm * (1 + scalars.eps_relative / root) + fmin(scalars.eps_absolute, scalars.eps_cap * norm);
-  const double wanted = scale == InputScale::half_range ? kHalfRangeRms * root : 1;
-  s.input_scale = scale == InputScale::keep ? 1 : divisor > 0 ? wanted / divisor : 0;
+  const InputEps eps{scalars.eps_relative, scalars.eps_absolute, scalars.eps_cap};
+  s.input_scale = input_scale(squares, static_cast<double>(x.rows) * x.cols, eps, scale);
 }
 
 /// M, and the iteration's input as X.

@@ -4,10 +4,15 @@
 #include <cuda_runtime.h>
 
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "cuda/blas.h"
+#include "cuda/card.h"
 #include "cuda/device_memory.h"
+#include "cuda/kernels.h"
+#include "stages/matrix.h"
 #include "stages/stages.h"
 #include "trasmuon/tensor.h"
 
@@ -68,5 +73,31 @@ double half_range_norm(const Bucket& bucket);
 
 /// Whether the Gram form can hold these coefficients: b / c goes on a diagonal in 16 bits.
 bool fits_gram_form(const OrthogonalizeStage& stage);
+
+/// How a matrix is iterated, in a step and outside.
+struct Method {
+  enum class Iteration : std::uint8_t {
+    none,      ///< only normalised, or not even that
+    gram,      ///< one launch for all of them
+    small,     ///< a block for each matrix
+    standard,  ///< cuBLAS
+  } iteration = Iteration::none;
+  DType dtype = DType::f32;  ///< of the iterates
+  auto key() const { return std::pair(iteration, dtype); }
+
+  bool ends_elsewhere(const OrthogonalizeStage& stage) const;  ///< the output cannot be where the input was
+  InputScale input_scale() const;
+  std::size_t scratch_bytes(const std::vector<Bucket>& buckets, const Card& card) const;
+  /// Null for none.
+  std::unique_ptr<Orthogonalizer> make(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage,
+                                       const Card& card, Carver& scratch) const;
+};
+
+/// `compute`: f64 or f32.
+Method method_of(const OrthogonalizeStage& stage, DType compute, std::int64_t short_side, const Card& card);
+
+/// out[i] <- NS(in[i]), outside any step; all of one shape. Returns when it is done.
+void orthogonalize(const Card& card, std::span<const MatrixView> in, std::span<const MatrixView> out,
+                   const OrthogonalizeStage& stage, cudaStream_t stream);
 
 }  // namespace trasmuon::cuda

@@ -18,48 +18,29 @@ bool same_shape(const Matrix& a, const Matrix& b) {
   return a.transposed == b.transposed && a.weight.rows == b.weight.rows && a.weight.cols == b.weight.cols;
 }
 
-DType direction_type(const Matrix& x, const StepDescription& step, const Card& card) {
-  if (x.compute == DType::f64) return DType::f64;
-  if (!step.orthogonalize || step.orthogonalize->triples.empty()) return DType::f32;
-  switch (step.orthogonalize->precision) {
-    case NewtonSchulzPrecision::automatic:
-      return card.hopper && !fits_gram_form(*step.orthogonalize) ? DType::f32 : DType::f16;
-    case NewtonSchulzPrecision::f16: return DType::f16;
-    case NewtonSchulzPrecision::bf16: return DType::bf16;
-    default: return DType::f32;
-  }
-}
-
-Way::Iteration iteration_of(const Matrix& x, const StepDescription& step, DType direction, const Card& card) {
-  using Iteration = Way::Iteration;
-  if (step.kind != StepDescription::Kind::pipeline || !step.orthogonalize || step.orthogonalize->triples.empty())
-    return Iteration::none;
-  const bool half = direction == DType::f16 || direction == DType::bf16;
-  if (!half || !card.hopper || step.orthogonalize->form == NewtonSchulzForm::standard ||
-      !fits_gram_form(*step.orthogonalize))
-    return Iteration::standard;
-  return std::min(x.m, x.n) <= kSmallSide ? Iteration::small : Iteration::gram;
-}
-
 }  // namespace
 
 Way way_of(const Matrix& x, const StepDescription& step, const Card& card) {
-  const DType direction = direction_type(x, step, card);
-  return {iteration_of(x, step, direction, card), x.compute, x.momentum.dtype, direction};
+  Method method{.dtype = x.compute};
+  if (step.orthogonalize) method = method_of(*step.orthogonalize, x.compute, std::min(x.m, x.n), card);
+  return {method, x.compute, x.momentum.dtype};
 }
 
-std::size_t Part::scratch_bytes(const Matrix& x, const Way& way) {
+std::size_t Part::scratch_bytes(const Matrix& x, const StepDescription& step, const Way& way) {
+  if (step.kind == StepDescription::Kind::adamw) return 0;
   const int rows = stored_rows(x), cols = stored_cols(x);
   const std::size_t m = static_cast<std::size_t>(x.m), n = static_cast<std::size_t>(x.n);
   const std::size_t row_chunks = static_cast<std::size_t>(ceil_div(rows, kChunkRows));
   const std::size_t strips = static_cast<std::size_t>(ceil_div(cols, kChunkCols));
-  return size_of(way.direction) * static_cast<std::size_t>(rows) * static_cast<std::size_t>(round_up(cols, 8)) +
+  const std::size_t for_dion = step.kind == StepDescription::Kind::dion ? dion_scratch_bytes(x) : 0;
+  return for_dion +
+         size_of(way.method.dtype) * static_cast<std::size_t>(rows) * static_cast<std::size_t>(round_up(cols, 8)) +
          8 * (n * std::max(row_chunks, strips) + n + row_chunks * strips + 2 * m * std::max(row_chunks, strips) +
               2 * m);
 }
 
 void Part::make_buckets(std::span<const Matrix> all, const StepDescription& step) {
-  const bool elsewhere = way.iteration == Way::Iteration::gram && gram_form_ends_elsewhere(*step.orthogonalize);
+  const bool elsewhere = step.orthogonalize && way.method.ends_elsewhere(*step.orthogonalize);
   for (std::size_t first = 0; first < indices.size();) {
     std::size_t last = first;
     while (last < indices.size() && same_shape(all[indices[last]], all[indices[first]])) ++last;
@@ -74,7 +55,7 @@ void Part::make_buckets(std::span<const Matrix> all, const StepDescription& step
 }
 
 void Part::carve(std::span<const Matrix> all, Carver& scratch) {
-  const std::size_t element = size_of(way.direction);
+  const std::size_t element = size_of(way.method.dtype);
   matrices.clear();
   std::size_t position = 0;
   for (Bucket& b : buckets) {
@@ -84,7 +65,7 @@ void Part::carve(std::span<const Matrix> all, Carver& scratch) {
     b.o = b.in_place ? b.x : scratch.take_bytes(stride * b.batch);
     const auto entry = [&](void* bucket, int k) {
       return DeviceView{bucket == nullptr ? nullptr : static_cast<std::byte*>(bucket) + k * stride, b.row_stride,
-                        way.direction};
+                        way.method.dtype};
     };
     const bool transposed = all[indices[position]].transposed;
     const int tiles = ceil_div(b.cols, 256);
@@ -112,31 +93,23 @@ void Part::carve(std::span<const Matrix> all, Carver& scratch) {
   }
 }
 
-std::size_t Part::iteration_scratch_bytes(const Card& card) const {
-  switch (way.iteration) {
-    case Way::Iteration::gram: return gram_scratch_bytes(buckets, card.multiprocessors);
-    case Way::Iteration::standard: return standard_scratch_bytes(buckets, way.direction);
-    default: return 0;
-  }
+std::size_t Part::iteration_scratch_bytes(std::span<const Matrix> all, const StepDescription& step,
+                                          const Card& card) const {
+  if (step.kind != StepDescription::Kind::dion) return way.method.scratch_bytes(buckets, card);
+  std::size_t bytes = 0;
+  for (std::size_t i : indices) bytes += dion_scratch_bytes(all[i]);
+  return bytes;
 }
 
-void Part::make_iteration(const StepDescription& step, const Card& card, Carver& scratch) {
-  memory.scale = step.orthogonalize ? InputScale::unit : InputScale::keep;
-  switch (way.iteration) {
-    case Way::Iteration::gram:
-      memory.scale = InputScale::half_range;
-      iteration = make_gram_iteration(buckets, *step.orthogonalize, way.direction, card.multiprocessors, scratch);
-      break;
-    case Way::Iteration::small:
-      memory.scale = InputScale::half_range;
-      iteration = make_small_iteration(buckets, *step.orthogonalize, way.direction);
-      break;
-    case Way::Iteration::standard: {
-      const Precision precision{way.direction, step.orthogonalize->precision == NewtonSchulzPrecision::tf32};
-      iteration = make_standard_iteration(buckets, *step.orthogonalize, precision, card.blas, scratch);
-      break;
-    }
-    default: break;
+void Part::make_iteration(std::span<const Matrix> all, const StepDescription& step, const Card& card, Carver& scratch) {
+  if (step.kind == StepDescription::Kind::dion) {
+    for (DeviceMatrix& d : matrices) d.row_factor = nullptr;  // every row counts as it is
+    dion = std::make_unique<DionStep>(all, indices, buckets, card.blas, scratch);
+    return;
+  }
+  memory.scale = step.orthogonalize ? way.method.input_scale() : InputScale::keep;
+  if (step.orthogonalize) {
+    iteration = way.method.make(buckets, *step.orthogonalize, card, scratch);
   }
   const bool leaves = iteration != nullptr && iteration->leaves_row_squares();
   squares_left = leaves;
@@ -172,19 +145,19 @@ void Part::make_tables(const StepScalars* scalars) {
   memory.chunk_count = static_cast<int>(chunks.size());
   memory.compute = way.compute;
   memory.momentum = way.momentum;
-  memory.direction = way.direction;
+  memory.direction = way.method.dtype;
   check(cudaMemset(memory.status, 0, matrices.size() * sizeof(MatrixStatus)), "cudaMemset");
   check(cudaMemcpy(const_cast<Chunk*>(memory.chunks), chunks.data(), chunks.size() * sizeof(Chunk),
                    cudaMemcpyHostToDevice),
         "cudaMemcpy");
 }
 
-// From pageable memory: CUDA takes its copy before the call returns.
-void Part::refresh(std::span<const Matrix> all, cudaStream_t stream) {
-  bool changed = false;
+/// The table with the pointers of now.
+std::vector<DeviceMatrix> Part::pointed_at(std::span<const Matrix> all) const {
+  std::vector<DeviceMatrix> table = matrices;
   for (std::size_t k = 0; k < indices.size(); ++k) {
     const Matrix& x = all[indices[k]];
-    DeviceMatrix d = matrices[k];
+    DeviceMatrix& d = table[k];
     d.weight = device_view(x.weight);
     d.rounded = device_view(x.rounded);
     d.gradient = device_view(x.gradient);
@@ -198,13 +171,30 @@ void Part::refresh(std::span<const Matrix> all, cudaStream_t stream) {
     d.gamma_sum = x.gamma_sum;
     d.step = x.step;
     d.skipped = x.skipped;
-    changed |= d != matrices[k];
-    matrices[k] = d;
   }
-  if (!changed) return;
-  check(cudaMemcpyAsync(const_cast<DeviceMatrix*>(memory.matrices), matrices.data(),
-                        matrices.size() * sizeof(DeviceMatrix), cudaMemcpyHostToDevice, stream),
-        "uploading the table of matrices");
+  return table;
+}
+
+void Part::refresh(std::span<const Matrix> all, cudaStream_t stream) {
+  std::vector<DeviceMatrix> table = pointed_at(all);
+  if (table == matrices) return;
+  matrices = std::move(table);
+  upload(const_cast<DeviceMatrix*>(memory.matrices), matrices.data(), matrices.size() * sizeof(DeviceMatrix), stream);
+}
+
+StepMemory Part::keep_tables(std::span<const Matrix> all, const StepScalars& scalars, cudaStream_t copies) {
+  const BesideRecording beside;
+  const auto keep = [&](const void* host, std::size_t bytes) {
+    recorded.emplace_back(bytes);
+    upload(recorded.back().data(), host, bytes, copies);
+    return static_cast<const void*>(recorded.back().data());
+  };
+  const std::vector<DeviceMatrix> table = pointed_at(all);
+  StepMemory kept = memory;
+  kept.matrices = static_cast<const DeviceMatrix*>(keep(table.data(), table.size() * sizeof(DeviceMatrix)));
+  kept.scalars = static_cast<const StepScalars*>(keep(&scalars, sizeof scalars));
+  check(cudaStreamSynchronize(copies), "keeping the tables");
+  return kept;
 }
 
 }  // namespace trasmuon::cuda

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cuda/card.h"
+#include "cuda/dion.h"
 #include "cuda/kernels.h"
 #include "cuda/orthogonalize.h"
 #include "stages/matrix.h"
@@ -18,21 +19,16 @@ namespace trasmuon::cuda {
 
 /// What the stages ask for, collected before anything is enqueued.
 struct StepDescription {
-  enum class Kind : std::uint8_t { pipeline, adamw } kind = Kind::pipeline;
+  enum class Kind : std::uint8_t { pipeline, dion, adamw } kind = Kind::pipeline;
   StepScalars scalars{};
   std::optional<OrthogonalizeStage> orthogonalize;
 };
 
 /// How a matrix is stepped.
 struct Way {
-  enum class Iteration : std::uint8_t {
-    none,
-    gram,      ///< all products of all matrices in one launch
-    small,     ///< a block for each matrix
-    standard,  ///< cuBLAS
-  } iteration = Iteration::none;
-  DType compute = DType::f32, momentum = DType::f32, direction = DType::f32;
-  auto key() const { return std::tuple(iteration, compute, momentum, direction); }
+  Method method;
+  DType compute = DType::f32, momentum = DType::f32;
+  auto key() const { return std::tuple(method.key(), compute, momentum); }
 };
 
 Way way_of(const Matrix& x, const StepDescription& step, const Card& card);
@@ -45,22 +41,30 @@ struct Part {
   std::vector<DeviceMatrix> matrices;  ///< as uploaded
   std::vector<std::int64_t> measured;  ///< runs of each matrix when its diagnostics were taken
   DeviceMemory tables;
+  std::vector<DeviceMemory> recorded;  ///< tables of steps in graphs of the caller's
   StepMemory memory{};
   std::size_t scratch_offset = 0;
   std::unique_ptr<Orthogonalizer> iteration;
-  bool squares_left = false;  ///< the iteration leaves the row squares of every matrix
+  std::unique_ptr<DionStep> dion;  ///< instead
+  bool squares_left = false;       ///< the iteration leaves the row squares of every matrix
 
   /// Of a matrix, without what the iteration needs for itself.
-  static std::size_t scratch_bytes(const Matrix& x, const Way& way);
+  static std::size_t scratch_bytes(const Matrix& x, const StepDescription& step, const Way& way);
 
   void make_buckets(std::span<const Matrix> all, const StepDescription& step);
   /// Lends every matrix its scratch; with nothing to lend it only counts.
   void carve(std::span<const Matrix> all, Carver& scratch);
-  std::size_t iteration_scratch_bytes(const Card& card) const;
-  void make_iteration(const StepDescription& step, const Card& card, Carver& scratch);
+  std::size_t iteration_scratch_bytes(std::span<const Matrix> all, const StepDescription& step, const Card& card) const;
+  void make_iteration(std::span<const Matrix> all, const StepDescription& step, const Card& card, Carver& scratch);
   void make_tables(const StepScalars* scalars);
   /// Uploads the matrices' pointers if they have changed.
   void refresh(std::span<const Matrix> all, cudaStream_t stream);
+  /// Tables that stay as they are now, whatever later steps are given: a graph of the caller's always
+  /// does what was recorded. They live as long as the plan.
+  StepMemory keep_tables(std::span<const Matrix> all, const StepScalars& scalars, cudaStream_t copies);
+
+ private:
+  std::vector<DeviceMatrix> pointed_at(std::span<const Matrix> all) const;
 };
 
 }  // namespace trasmuon::cuda

@@ -73,8 +73,8 @@ ProductLaunch::ProductLaunch(const std::vector<ProductSequence>& sequences, cons
       for (const Product& product : phase) maps.push_back(maps_of(product, bfloat16));
     }
   }
-  maps_ = upload(maps);
-  tiles_ = upload(schedule.tiles);
+  maps_ = uploaded(maps);
+  tiles_ = uploaded(schedule.tiles);
   counters_ = DeviceMemory((kTickets + static_cast<std::size_t>(schedule.counters)) * sizeof(unsigned));
   tables_.maps = reinterpret_cast<const ProductMaps*>(maps_.data());
   tables_.tiles = reinterpret_cast<const Tile*>(tiles_.data());

@@ -48,7 +48,7 @@ class SmallIteration final : public Orthogonalizer {
   SmallIteration(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage, DType dtype)
       : bfloat16_(dtype == DType::bf16),
         step_count_(static_cast<int>(stage.triples.size())),
-        steps_(upload(steps_of(stage.triples))) {
+        steps_(uploaded(steps_of(stage.triples))) {
     add_launch(matrices_of(buckets, 64, 128), 128);
     add_launch(matrices_of(buckets, 0, 64), 64);
   }
@@ -64,7 +64,7 @@ class SmallIteration final : public Orthogonalizer {
 
  private:
   void add_launch(const std::vector<SmallMatrix>& matrices, int side) {
-    if (!matrices.empty()) launches_.push_back({side, static_cast<int>(matrices.size()), upload(matrices)});
+    if (!matrices.empty()) launches_.push_back({side, static_cast<int>(matrices.size()), uploaded(matrices)});
   }
 
   struct Launch {

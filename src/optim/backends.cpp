@@ -53,6 +53,21 @@ std::unique_ptr<Backend> make_backend(Device device) {
   return std::unique_ptr<Backend>(library.factory(device.index));
 }
 
+std::vector<float> read_widened(const TensorView& from, std::int64_t rows, std::int64_t cols, Backend& backend) {
+  const std::int64_t stride = from.row_stride != 0 ? from.row_stride : cols;
+  std::vector<std::uint16_t> bits(static_cast<std::size_t>((rows - 1) * stride + cols));
+  backend.read(from.data, bits.data(), bits.size() * sizeof(std::uint16_t));
+  std::vector<float> wide;
+  wide.reserve(static_cast<std::size_t>(rows * cols));
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < cols; ++j) {
+      const std::uint16_t x = bits[static_cast<std::size_t>(i * stride + j)];
+      wide.push_back(from.dtype == DType::bf16 ? to_float(bf16{x}) : to_float(f16{x}));
+    }
+  }
+  return wide;
+}
+
 std::string to_string(Device device) {
   return device.type == Device::Type::cpu ? "cpu" : "cuda:" + std::to_string(device.index);
 }

@@ -39,22 +39,6 @@ bool keeps_master(const Entry& entry) {
   return std::any_of(entry.state.begin(), entry.state.end(), [](const auto& t) { return t.spec.name == "master"; });
 }
 
-/// bf16 and f16 to f32, row by row; only for building masters.
-std::vector<float> widened(const TensorView& from, std::int64_t rows, std::int64_t cols, Backend& backend) {
-  const std::int64_t stride = from.row_stride != 0 ? from.row_stride : cols;
-  std::vector<std::uint16_t> bits(static_cast<std::size_t>((rows - 1) * stride + cols));
-  backend.read(from.data, bits.data(), bits.size() * sizeof(std::uint16_t));
-  std::vector<float> wide;
-  wide.reserve(static_cast<std::size_t>(rows * cols));
-  for (std::int64_t i = 0; i < rows; ++i) {
-    for (std::int64_t j = 0; j < cols; ++j) {
-      const std::uint16_t x = bits[static_cast<std::size_t>(i * stride + j)];
-      wide.push_back(from.dtype == DType::bf16 ? to_float(bf16{x}) : to_float(f16{x}));
-    }
-  }
-  return wide;
-}
-
 }  // namespace
 
 struct Optimizer::Impl {
@@ -134,7 +118,7 @@ void Optimizer::Impl::take_master(Entry& entry) {
   const ParameterLayout& layout = entry.layout;
   Backend& device = backend(entry.parameter.device);
   const std::vector<float> wide =
-      widened(entry.parameter.weight, layout.batch * layout.stored_rows(), layout.stored_cols(), device);
+      read_widened(entry.parameter.weight, layout.batch * layout.stored_rows(), layout.stored_cols(), device);
   device.write(wide.data(), State(entry.state)["master"].data, wide.size() * sizeof(float));
 }
 
@@ -241,6 +225,16 @@ Optimizer& Optimizer::operator=(Optimizer&&) noexcept = default;
 Optimizer::~Optimizer() = default;
 
 void Optimizer::step(std::span<const TensorView> gradients, void* stream) {
+  std::vector<void*> streams;
+  for (const auto& [device, backend] : impl_->backends) {
+    if (stream == nullptr || device.type == Device::Type::cpu) continue;
+    if (!streams.empty()) throw Error("step: parameters on several GPUs need a stream for each, got one for all");
+    streams.assign(static_cast<std::size_t>(device.index) + 1, stream);
+  }
+  step_on_streams(gradients, streams);
+}
+
+void Optimizer::step_on_streams(std::span<const TensorView> gradients, std::span<void* const> streams) {
   if (gradients.size() != impl_->entries.size()) {
     throw Error("step: needs one gradient per parameter, " + std::to_string(impl_->entries.size()) + ", got " +
                 std::to_string(gradients.size()));
@@ -262,9 +256,14 @@ void Optimizer::step(std::span<const TensorView> gradients, void* stream) {
       }
     }
   }
-  for (GroupEntry& group : impl_->groups) {
-    for (auto& [device, matrices] : group.matrices) {
-      impl_->backend(device).run(matrices, step_of(group.options), stream);
+  // What is on GPUs first: they go on by themselves while the CPU works.
+  for (const Device::Type type : {Device::Type::cuda, Device::Type::cpu}) {
+    for (GroupEntry& group : impl_->groups) {
+      for (auto& [device, matrices] : group.matrices) {
+        if (device.type != type) continue;
+        const auto index = static_cast<std::size_t>(device.index);
+        impl_->backend(device).run(matrices, step_of(group.options), index < streams.size() ? streams[index] : nullptr);
+      }
     }
   }
 }

@@ -1,18 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trasmuon/orthogonalize.h"
 
+#include <map>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
+#include "optim/backends.h"
 #include "optim/rule.h"
 #include "trasmuon/error.h"
 
 namespace trasmuon {
+namespace {
+
+std::mutex& kept_backends_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+/// Kept to the end of the process: a CUDA backend takes long to build and has no place in the
+/// order in which the driver and static objects go.
+Backend& kept_backend(Device device) {
+  static auto& backends = *new std::map<Device, std::unique_ptr<Backend>>;
+  std::unique_ptr<Backend>& found = backends[device];
+  if (found == nullptr) found = make_backend(device);
+  return *found;
+}
+
+}  // namespace
 
 void orthogonalize(const TensorView& in, const TensorView& out, const NewtonSchulzOptions& options) {
   if (options.steps < 0 || options.steps > 100) {
     throw Error("orthogonalize: steps must be in [0, 100], got " + std::to_string(options.steps));
   }
   if (!(options.eps >= 0)) throw Error("orthogonalize: eps must be >= 0, got " + std::to_string(options.eps));
+  using enum NewtonSchulzPrecision;
+  if (options.device == Device::cpu() && options.precision != automatic && options.precision != f32) {
+    throw Error("orthogonalize: precision must be automatic or f32 on the CPU, got '" +
+                get_field(MuonOptions{.ns_precision = options.precision}, "ns_precision") + "'");
+  }
   if (!(in.shape == out.shape)) {
     throw Error("orthogonalize: out's shape must be " + to_string(in.shape) + ", got " + to_string(out.shape));
   }
@@ -23,10 +50,17 @@ void orthogonalize(const TensorView& in, const TensorView& out, const NewtonSchu
   const ParameterLayout from = layout_for_matrix_rule({.name = "in", .weight = in});
   const ParameterLayout to = layout_for_matrix_rule({.name = "out", .weight = out});
   const OrthogonalizeStage stage{newton_schulz_triples(options.coefficients, options.steps), options.form,
-                                 NewtonSchulzPrecision::automatic, 0, options.eps};
-  const auto backend = make_cpu_backend();
+                                 options.precision, 0, options.eps};
+  std::vector<MatrixView> sources, targets;
   for (std::int64_t entry = 0; entry < from.batch; ++entry) {
-    backend->stages().orthogonalize(slice(from, in, entry, 0), slice(to, out, entry, 0), stage);
+    sources.push_back(slice(from, in, entry, 0));
+    targets.push_back(slice(to, out, entry, 0));
+  }
+  if (options.device == Device::cpu()) {
+    make_cpu_backend()->orthogonalize(sources, targets, stage, nullptr);
+  } else {
+    const std::scoped_lock lock(kept_backends_mutex());
+    kept_backend(options.device).orthogonalize(sources, targets, stage, options.stream);
   }
 }
 

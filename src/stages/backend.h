@@ -35,9 +35,6 @@ class Stages {
   /// Whole steps of the rules that are not pipelines.
   virtual void adamw(std::span<Matrix> batch, const AdamWOptions& options) = 0;
   virtual void dion(std::span<Matrix> batch, const DionOptions& options) = 0;
-
-  /// out <- NS(in), outside any step. Same shape; dtypes may differ within a compute type.
-  virtual void orthogonalize(const MatrixView& in, const MatrixView& out, const OrthogonalizeStage& stage) = 0;
 };
 
 /// A device: cuts a list of matrices into batches as suits it and has each stepped.
@@ -47,7 +44,10 @@ class Backend {
   using Step = std::function<void(Stages& stages, std::span<Matrix> batch)>;
   /// On the device's stream, where it has such; returns without waiting for it.
   virtual void run(std::span<Matrix> matrices, const Step& step, void* stream) = 0;
-  virtual Stages& stages() = 0;  ///< for work outside a step
+  /// out[i] <- NS(in[i]), all of one shape, in of one dtype and out of one of the same compute type.
+  /// Comes after what is on the stream and returns when it is done.
+  virtual void orthogonalize(std::span<const MatrixView> in, std::span<const MatrixView> out,
+                             const OrthogonalizeStage& stage, void* stream) = 0;
   virtual std::size_t workspace_bytes() const = 0;
   /// Fills the diagnostics of `count` matrices of a list that was given to run(), where the step has
   /// left that for later. Waits for the device.

@@ -67,6 +67,11 @@ void test_null_arguments(void) {
 
   NULL_IN(trasmuon_optimizer_step, (NULL, &tensor, 1), "optimizer");
   NULL_IN(trasmuon_optimizer_step, (optimizer, NULL, 1), "gradients");
+  NULL_IN(trasmuon_optimizer_step_on, (NULL, &tensor, 1, NULL), "optimizer");
+  NULL_IN(trasmuon_optimizer_step_on, (optimizer, NULL, 1, NULL), "gradients");
+  NULL_IN(trasmuon_optimizer_step_on_streams, (NULL, &tensor, 1, NULL, 0), "optimizer");
+  NULL_IN(trasmuon_optimizer_step_on_streams, (optimizer, NULL, 1, NULL, 0), "gradients");
+  NULL_IN(trasmuon_optimizer_step_on_streams, (optimizer, &tensor, 1, NULL, 1), "streams");
   NULL_IN(trasmuon_optimizer_group_count, (NULL, &n), "optimizer");
   NULL_IN(trasmuon_optimizer_group_count, (optimizer, NULL), "count");
   trasmuon_options* copy = NULL;
@@ -109,6 +114,7 @@ void test_null_arguments(void) {
   NULL_IN(trasmuon_orthogonalize, (NULL, &tensor, 5, "keller", 0, 1e-7), "in");
   NULL_IN(trasmuon_orthogonalize, (&tensor, NULL, 5, "keller", 0, 1e-7), "out");
   NULL_IN(trasmuon_orthogonalize, (&tensor, &tensor, 5, NULL, 0, 1e-7), "coefficients");
+  NULL_IN(trasmuon_orthogonalize_on, (&tensor, &tensor, 5, "keller", 0, 1e-7, NULL, TRASMUON_CPU, NULL), "precision");
   NULL_IN(trasmuon_classify, (NULL, 1, NULL, 0, &family, NULL), "parameters");
   NULL_IN(trasmuon_classify, (&shape, 1, NULL, 1, &family, NULL), "overrides");
   NULL_IN(trasmuon_classify, (&shape, 1, NULL, 0, NULL, NULL), "families");

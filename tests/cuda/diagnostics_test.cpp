@@ -38,7 +38,7 @@ void expect_same(Twins<T>& twins, double tolerance, const std::string& where) {
 TEST_F(CudaDiagnostics, AreTheCpus) {
   for (const Options& options :
        {Options(TrasMuonOptions{.lr = 0.02}), Options(TrasMuonOptions{.lr = 0.02, .orthogonalize = false}),
-        Options(NorMuonOptions{}), Options(MuonOptions{})}) {
+        Options(NorMuonOptions{}), Options(MuonOptions{}), Options(DionOptions{.rank_fraction = 0.4})}) {
     Twins<double> twins(options, options, memory, mixed_items(), 1, {.diagnostics = true});
     expect_same(twins, 0, "before the first step");
     for (int t = 0; t < 12; ++t) {
@@ -59,6 +59,62 @@ TEST_F(CudaDiagnostics, DescribeWhatWasRoundedTo16Bits) {
     EXPECT_NEAR(a.update_rms, b.update_rms, 1e-2 * b.update_rms) << i;
     EXPECT_NEAR(a.isometry_error, b.isometry_error, 4e-2) << i;
   }
+}
+
+/// f64 and f32 go in two parts, one after the other: the second must not have overwritten the first.
+TEST_F(CudaDiagnostics, OfSeveralParts) {
+  for (const Options& options : {Options(TrasMuonOptions{.ns_precision = NewtonSchulzPrecision::f32}),
+                                 Options(DionOptions{.rank_fraction = 0.5})}) {
+    Memory host;
+    const auto build = [&](Memory& where) {
+      std::mt19937_64 rng(4);
+      const auto wide = where.copy(random_values<double>(24 * 36, rng));
+      const auto narrow = where.copy(random_values<float>(30 * 20, rng));
+      return Optimizer({{options,
+                         {{.name = "wide", .weight = view(wide, {24, 36}), .device = where.device()},
+                          {.name = "narrow", .weight = view(narrow, {30, 20}), .device = where.device()}}}},
+                       {.diagnostics = true});
+    };
+    const auto step = [&](Memory& where, Optimizer& optimizer) {
+      std::mt19937_64 rng(5);
+      const TensorView gradients[] = {view(where.copy(random_values<double>(24 * 36, rng)), {24, 36}),
+                                      view(where.copy(random_values<float>(30 * 20, rng)), {30, 20})};
+      optimizer.step(gradients);
+    };
+    Optimizer ours = build(memory), theirs = build(host);
+    step(memory, ours);
+    step(host, theirs);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const Diagnostics &a = ours.diagnostics(i)[0], &b = theirs.diagnostics(i)[0];
+      EXPECT_NEAR(a.update_rms, b.update_rms, 1e-5 * b.update_rms) << rule_name(options) << i;
+      EXPECT_NEAR(a.isometry_error, b.isometry_error, 1e-5) << rule_name(options) << i;
+      EXPECT_NEAR(a.r_max, b.r_max, 1e-5 * (1 + b.r_max)) << rule_name(options) << i;
+    }
+  }
+}
+
+TEST_F(CudaDiagnostics, FollowReplaysOfTheCallersGraph) {
+  std::mt19937_64 rng(6);
+  float* w = memory.copy(random_values<float>(16 * 24, rng));
+  const TensorView gradient = view(memory.copy(random_values<float>(16 * 24, rng)), {16, 24});
+  Optimizer optimizer({{DionOptions{}, {{.name = "w", .weight = view(w, {16, 24}), .device = Device::cuda(0)}}}},
+                      {.diagnostics = true});
+  optimizer.step({&gradient, 1});
+  EXPECT_EQ(optimizer.diagnostics(0)[0].step, 1);
+  cudaStream_t stream = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  optimizer.step({&gradient, 1}, stream);
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  check_cuda(cudaStreamEndCapture(stream, &graph));
+  check_cuda(cudaGraphInstantiate(&exec, graph, 0));
+  for (int t = 0; t < 3; ++t) check_cuda(cudaGraphLaunch(exec, stream));
+  EXPECT_EQ(optimizer.diagnostics(0)[0].step, 4);
+  EXPECT_GT(optimizer.diagnostics(0)[0].update_rms, 0);
+  check_cuda(cudaGraphExecDestroy(exec));
+  check_cuda(cudaGraphDestroy(graph));
+  check_cuda(cudaStreamDestroy(stream));
 }
 
 TEST_F(CudaDiagnostics, OfAdamW) {

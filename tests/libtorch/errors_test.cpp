@@ -28,7 +28,7 @@ TEST(Errors, ParametersOfTheWrongKind) {
   EXPECT_EQ(text(parameter({2, 3}, torch::kComplexFloat)),
             "parameter 'group0.0': dtype must be Double, Float, BFloat16 or Half, got ComplexFloat");
   EXPECT_EQ(text(torch::ones({2, 3}).to_sparse()), "parameter 'group0.0': must be dense, got layout Sparse");
-  EXPECT_EQ(text(torch::empty({2, 3}, torch::kMeta)), "parameter 'group0.0': must be on the CPU, got device meta");
+  EXPECT_EQ(text(torch::empty({2, 3}, torch::kMeta)), "parameter 'group0.0': must be on cpu or cuda, got device meta");
   EXPECT_EQ(text(torch::ones({4, 3}).t().requires_grad_()),
             "parameter 'group0.0': must be contiguous, or a matrix with contiguous rows, got strides [1, 3] for shape "
             "[3, 4]");
@@ -66,6 +66,8 @@ TEST(Errors, AStepThatIsRefusedChangesNothing) {
   net.gain.mutable_grad() = torch::Tensor();
   net.head.mutable_grad() = net.head.grad().to_sparse();
   EXPECT_EQ(text(), "gradient of 'head': must be dense, got layout Sparse");
+  net.head.mutable_grad() = torch::empty({1, 9}, torch::kMeta);
+  EXPECT_EQ(text(), "gradient of 'head': must be on cpu, as the weight, got device meta");
   net.backward();
   optimizer.options(1) = AdamWOptions{.eps = -1};
   EXPECT_EQ(text(), "adamw: eps must be >= 1e-30, got -1");

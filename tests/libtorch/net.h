@@ -34,7 +34,7 @@ struct Net : torch::nn::Module {
 
   /// Distance from sin of the row sums, over a fixed batch.
   torch::Tensor loss() const {
-    const auto x = torch::linspace(-2, 2, 32 * 6, torch::kFloat64).reshape({6, 32}).t().to(up.scalar_type());
+    const auto x = torch::linspace(-2, 2, 32 * 6, torch::kFloat64).reshape({6, 32}).t().to(up.options());
     return (forward(x) - x.sum(1, true).sin()).square().mean();
   }
 

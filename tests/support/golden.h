@@ -19,8 +19,7 @@ struct Deviation {
 };
 
 /// Replays one file of golden vectors in f64 or f32: a trajectory, the baselines or the
-/// Newton-Schulz cases. Throws on files that are none of these. Away from the CPU the baselines
-/// leave out Dion.
+/// Newton-Schulz cases. Throws on files that are none of these.
 Deviation replay_golden(const std::string& path, DType dtype, Memory& memory);
 Deviation replay_golden(const std::string& path, DType dtype);  ///< on the CPU
 

@@ -59,7 +59,8 @@ inline void write(torch::serialize::OutputArchive& archive, const SavedParameter
   archive.write("name", c10::IValue(parameter.name));
   archive.write("layout", c10::IValue(parameter.layout));
   torch::serialize::OutputArchive state(archive.compilation_unit());
-  for (const auto& [name, tensor] : parameter.state) state.write(name, tensor, /*is_buffer=*/true);
+  // As tensors of the CPU, whatever they are now: an archive can be read without their device.
+  for (const auto& [name, tensor] : parameter.state) state.write(name, tensor.cpu(), /*is_buffer=*/true);
   archive.write("state", state);
 }
 

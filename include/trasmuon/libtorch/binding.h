@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -12,6 +13,7 @@
 
 #include "trasmuon/error.h"
 #include "trasmuon/libtorch/archive.h"
+#include "trasmuon/libtorch/devices.h"
 #include "trasmuon/libtorch/groups.h"
 #include "trasmuon/libtorch/tensors.h"
 #include "trasmuon/optimizer.h"
@@ -28,6 +30,7 @@ struct BoundTensor {
 /// The core over the tensors of all groups, in order.
 struct Binding {
   std::vector<BoundTensor> tensors;
+  std::set<int> gpus;  // that have some of them
   std::unique_ptr<trasmuon::Optimizer> core;
 
   /// Whether these still are the groups' tensors, at the same memory.
@@ -42,6 +45,16 @@ struct Binding {
       }
     }
     return i == tensors.size();
+  }
+
+  /// Throws Error if a tensor was moved to another device: state does not follow it there.
+  void check_devices() const {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const std::string before = to_string(core->parameter(i).device), now = text_of(tensors[i].tensor.device());
+      if (now == before) continue;
+      throw Error("parameter '" + core->parameter(i).name + "': must stay on " + before + ", got device " + now +
+                  "; build the optimizer after moving the model");
+    }
   }
 };
 
@@ -58,6 +71,7 @@ inline std::vector<Parameter> parameters_of(const OptimizerParamGroup& group, st
     Parameter& parameter = parameters[i];
     if (parameter.name.empty()) parameter.name = "group" + std::to_string(index) + "." + std::to_string(i);
     const std::string who = "parameter '" + parameter.name + "'";
+    parameter.device = device_of(tensors[i], who);
     parameter.weight = weight_view(tensors[i], who);
     if (tensors[i].dim() < 2 && !std::holds_alternative<AdamWOptions>(options.rule)) {
       throw Error(who + ": " + rule_name(options.rule) + " needs at least two dimensions, got shape " +
@@ -74,11 +88,15 @@ inline Binding bind(const std::vector<OptimizerParamGroup>& param_groups, Optimi
   Binding binding;
   for (std::size_t g = 0; g < param_groups.size(); ++g) {
     groups.push_back({options_of(param_groups[g]).rule, parameters_of(param_groups[g], g)});
-    for (const torch::Tensor& tensor : param_groups[g].params()) binding.tensors.push_back({tensor});
+    for (const torch::Tensor& tensor : param_groups[g].params()) {
+      binding.tensors.push_back({tensor});
+      if (tensor.is_cuda()) binding.gpus.insert(tensor.device().index());
+    }
   }
   settings.state = [tensors = binding.tensors.data()](std::size_t index, const StateSpec& spec) {
     const auto dims = spec.shape.dims();
-    torch::Tensor tensor = torch::empty(at::IntArrayRef(dims.data(), dims.size()), scalar_type_of(spec.dtype));
+    torch::Tensor tensor = torch::empty(at::IntArrayRef(dims.data(), dims.size()),
+                                        tensors[index].tensor.options().dtype(scalar_type_of(spec.dtype)));
     return tensors[index].state.emplace(spec.name, tensor).first->second.data_ptr();
   };
   binding.core = std::make_unique<trasmuon::Optimizer>(std::move(groups), std::move(settings));

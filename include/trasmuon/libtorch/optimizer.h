@@ -12,6 +12,7 @@
 #include "trasmuon/libtorch/archive.h"
 #include "trasmuon/libtorch/binding.h"
 #include "trasmuon/libtorch/compat.h"
+#include "trasmuon/libtorch/devices.h"
 #include "trasmuon/libtorch/groups.h"
 #include "trasmuon/libtorch/tensors.h"
 #include "trasmuon/optimizer.h"
@@ -27,8 +28,8 @@ struct ParamState : torch::optim::OptimizerCloneableParamState<ParamState> {
 };
 
 /// trasmuon::Optimizer as a torch::optim::Optimizer: any rules, by group, for parameters on
-/// the CPU. All state exists from construction on. What is refused throws Error and changes
-/// nothing.
+/// the CPU and on GPUs. All state exists from construction on, on the parameter's device.
+/// What is refused throws Error and changes nothing.
 class Optimizer : public torch::optim::Optimizer {
  public:
   /// Groups without options of their own take `defaults`. settings.state must be unset.
@@ -41,6 +42,7 @@ class Optimizer : public torch::optim::Optimizer {
   }
 
   /// Steps every parameter that has a gradient; the others and their state are left alone.
+  /// What is on a GPU is stepped on torch's current stream there, without waiting for it.
   torch::Tensor step(LossClosure closure = nullptr) override {
     at::NoGradGuard no_grad;
     torch::Tensor loss;
@@ -55,9 +57,10 @@ class Optimizer : public torch::optim::Optimizer {
     for (std::size_t i = 0; i < views.size(); ++i) {
       gradients[i] = binding_.tensors[i].tensor.grad();
       if (!gradients[i].defined()) continue;
-      views[i] = detail::gradient_view(gradients[i], "gradient of '" + binding_.core->parameter(i).name + "'");
+      views[i] = detail::gradient_view(gradients[i], binding_.tensors[i].tensor,
+                                       "gradient of '" + binding_.core->parameter(i).name + "'");
     }
-    binding_.core->step(views);
+    binding_.core->step_on_streams(views, detail::current_streams(binding_.gpus));
     for (std::size_t i = 0; i < views.size(); ++i) {
       if (views[i]) note_written(binding_.tensors[i]);
     }
@@ -134,6 +137,7 @@ class Optimizer : public torch::optim::Optimizer {
   void update_binding() {
     at::NoGradGuard no_grad;
     if (!binding_.fits(param_groups_)) {
+      binding_.check_devices();
       detail::Binding fresh = detail::bind(param_groups_, settings_);
       detail::carry_over(binding_, fresh);
       binding_ = std::move(fresh);
@@ -146,13 +150,16 @@ class Optimizer : public torch::optim::Optimizer {
   }
 
   /// The next step writes a master over its weight: it must not undo what others wrote there.
+  /// Element by element, so that nothing has to be known on the host.
   void follow_weight(std::size_t i) {
     detail::BoundTensor& bound = binding_.tensors[i];
-    const auto master = bound.state.find("master");
-    if (master == bound.state.end() || bound.version == bound.tensor._version()) return;
+    const auto found = bound.state.find("master");
+    if (found == bound.state.end() || bound.version == bound.tensor._version()) return;
     bound.version = bound.tensor._version();
-    const torch::Tensor rounded = master->second.to(bound.tensor.scalar_type()).view_as(bound.tensor);
-    if (!rounded.equal(bound.tensor)) binding_.core->refresh_master(i);
+    const torch::Tensor& master = found->second;
+    const torch::Tensor weight = bound.tensor.detach().reshape(master.sizes());
+    const torch::Tensor same = master.to(weight.scalar_type()) == weight;
+    master.copy_(torch::where(same, master, weight.to(master.scalar_type())));
   }
 
   OptimizerOptions settings_;

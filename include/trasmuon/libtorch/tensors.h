@@ -53,14 +53,13 @@ inline Shape shape_of(const torch::Tensor& tensor, const std::string& who) {
   return Shape(std::span(sizes.data(), sizes.size()));
 }
 
-inline void check_dense_on_cpu(const torch::Tensor& tensor, const std::string& who) {
+inline void check_dense(const torch::Tensor& tensor, const std::string& who) {
   if (tensor.layout() != torch::kStrided) throw Error(who + ": must be dense, got layout " + text_of(tensor.layout()));
-  if (!tensor.device().is_cpu()) throw Error(who + ": must be on the CPU, got device " + text_of(tensor.device()));
 }
 
 /// Contiguous, or a matrix whose rows are.
 inline TensorView weight_view(const torch::Tensor& weight, const std::string& who) {
-  check_dense_on_cpu(weight, who);
+  check_dense(weight, who);
   if (weight.numel() == 0) throw Error(who + ": must not be empty, got shape " + text_of(weight.sizes()));
   TensorView view{weight.data_ptr(), dtype_of(weight, who), shape_of(weight, who), 0};
   if (weight.is_contiguous()) return view;
@@ -74,8 +73,12 @@ inline TensorView weight_view(const torch::Tensor& weight, const std::string& wh
 }
 
 /// `gradient` becomes a contiguous copy where it is not contiguous; the view is valid as long as it.
-inline TensorView gradient_view(torch::Tensor& gradient, const std::string& who) {
-  check_dense_on_cpu(gradient, who);
+inline TensorView gradient_view(torch::Tensor& gradient, const torch::Tensor& weight, const std::string& who) {
+  check_dense(gradient, who);
+  if (gradient.device() != weight.device()) {
+    throw Error(who + ": must be on " + text_of(weight.device()) + ", as the weight, got device " +
+                text_of(gradient.device()));
+  }
   gradient = gradient.contiguous().resolve_neg();
   return {gradient.data_ptr(), dtype_of(gradient, who), shape_of(gradient, who), 0};
 }

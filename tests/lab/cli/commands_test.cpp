@@ -101,8 +101,9 @@ TEST(Doctor, WorksWithoutAnything) {
   const Ended ended =
       run_program(folder.path(), {"doctor"}, {"PATH=", "TRASMUON_RECIPES=/nowhere", "TRASMUON_ISA=avx2"});
   EXPECT_EQ(ended.code, 0);
-  for (const char* line : {"trasmuon ", "compiler ", "cpu ", "kernels ", "threads ", "libtorch ", "blas ", "cuda ",
-                           "gnuplot        not found", "recipes ", "studies        mechanistic"}) {
+  for (const char* line : {"trasmuon ", "compiler ", "cpu ", "kernels ", "threads ", "libtorch ", "blas ",
+                           "; runs of the laboratory are on the CPU", "gnuplot        not found", "recipes ",
+                           "studies        mechanistic"}) {
     EXPECT_TRUE(contains(ended.out, line)) << line << "\n" << ended.out;
   }
   EXPECT_TRUE(contains(ended.out, "TRASMUON_ISA limits it to avx2")) << ended.out;
