@@ -7,7 +7,7 @@ SHELL := bash
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 
-.PHONY: help demo test test-gpu test-gpu-libtorch test-long asan bench bench-gpu lint format install clean
+.PHONY: help demo test test-gpu sanitize-gpu test-gpu-libtorch test-long asan bench bench-gpu lint format install clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do printf '  make %-17s %s\n' "$$target" "$$text"; done
@@ -36,6 +36,16 @@ test-gpu-libtorch: ## run those of the LibTorch adapter, where there is a GPU an
 	@cmake --preset default -DTRASMUON_CUDA=ON -DTRASMUON_WITH_LIBTORCH=ON -DTorch_DIR="$$(tools/find-libtorch)"
 	@cmake --build --preset default -j $(JOBS) --target libtorch_cuda_test
 	@build/tests/libtorch/libtorch_cuda_test
+
+sanitize-gpu: ## run the short CUDA tests under compute-sanitizer
+	@tools/setup build
+	@cmake --preset default -DTRASMUON_CUDA=ON
+	@cmake --build --preset default -j $(JOBS) --target cuda_test cuda_products_test
+	@for tool in memcheck racecheck initcheck; do \
+	  compute-sanitizer --tool $$tool --error-exitcode 1 build/tests/cuda/cuda_products_test --gtest_filter='*Bfloat16' && \
+	  compute-sanitizer --tool $$tool --error-exitcode 1 build/tests/cuda/cuda_test \
+	    --gtest_filter='*Stream*:*NonFinite*:*Recorded*:*Masters*:CudaSmall.Beside*:CudaOrthogonalize*' || exit 1; \
+	done
 
 test-long: ## run the long tests
 	@tools/setup build lab

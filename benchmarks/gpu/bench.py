@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times an optimizer step on the GPU: ours beside its peers, with the card's ceilings of the same run.
 
-    benchmarks/gpu/bench.py BUILD/src/libtrasmuon.so [--json FILE]
+    benchmarks/gpu/bench.py BUILD/src/libtrasmuon.so [--json FILE] [--no-peers] [--only MODEL ...]
 """
 import argparse
 import json
@@ -97,8 +97,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("path", help="libtrasmuon.so, with libtrasmuon_cuda.so beside it")
     parser.add_argument("--json", help="write the numbers here")
-    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--no-peers", action="store_true", help="time this library alone")
+    parser.add_argument("--only", nargs="+", choices=[*MODELS, *OTHERS], help="TrasMuon alone, on these")
     arguments = parser.parse_args()
+    others = {name: shapes for name, shapes in {**MODELS, **OTHERS}.items() if name in arguments.only} \
+        if arguments.only else OTHERS
 
     limits = ceilings()
     result = {"card": torch.cuda.get_device_name(), "torch": torch.__version__, "command": " ".join(sys.argv),
@@ -110,7 +113,7 @@ def main():
         result["milliseconds, median and minimum"].setdefault(model, {})[name] = times
         print(f"  {name:48} {times[0]:9.3f} ms ({times[1]:.3f}){note}", flush=True)
 
-    for model, shapes in MODELS.items():
+    for model, shapes in () if arguments.only else MODELS.items():
         print(f"{model}, floor {floor(shapes, limits):.2f} ms")
         result["milliseconds, median and minimum"].setdefault(model, {})["floor"] = floor(shapes, limits)
         tensors = parameters(shapes, torch.float32)
@@ -127,7 +130,7 @@ def main():
                 report(model, name, milliseconds(step))
         del tensors
         torch.cuda.empty_cache()
-    for model, shapes in OTHERS.items():
+    for model, shapes in others.items():
         print(f"{model}, floor {floor(shapes, limits):.3f} ms")
         tensors = parameters(shapes, torch.float32)
         report(model, "ours, trasmuon", ours(arguments.path, "trasmuon", tensors)[0])
