@@ -23,15 +23,15 @@ TEST_F(CudaTrajectory, FollowsTheCpuInDouble) {
 }
 
 TEST_F(CudaTrajectory, FollowsTheCpuFor200Steps) {
-  for (NewtonSchulzPrecision precision :
-       {NewtonSchulzPrecision::automatic, NewtonSchulzPrecision::f32, NewtonSchulzPrecision::tf32,
-        NewtonSchulzPrecision::f16, NewtonSchulzPrecision::bf16}) {
-    const TrasMuonOptions on_cpu{.lr = 0.02, .ns_form = NewtonSchulzForm::standard};
-    TrasMuonOptions on_gpu{.lr = 0.02, .ns_precision = precision};
-    Twins<float> twins(on_cpu, on_gpu, memory);
-    for (int t = 0; t < 200; ++t) twins.step(t % 7 == 3 ? 30 : 1, t == 20 ? 2 : -1);
-    EXPECT_LE(twins.distance(), tolerance(precision)) << get_field(Options(on_gpu), "ns_precision");
-  }
+  const std::vector precisions = {NewtonSchulzPrecision::automatic, NewtonSchulzPrecision::f32,
+                                  NewtonSchulzPrecision::tf32, NewtonSchulzPrecision::f16, NewtonSchulzPrecision::bf16};
+  std::vector<Options> on_gpu;
+  for (NewtonSchulzPrecision precision : precisions)
+    on_gpu.emplace_back(TrasMuonOptions{.lr = 0.02, .ns_precision = precision});
+  Twins<float> twins(TrasMuonOptions{.lr = 0.02, .ns_form = NewtonSchulzForm::standard}, on_gpu, memory);
+  for (int t = 0; t < 200; ++t) twins.step(t % 7 == 3 ? 30 : 1, t == 20 ? 2 : -1);
+  for (std::size_t k = 0; k < precisions.size(); ++k)
+    EXPECT_LE(twins.distance(k), tolerance(precisions[k])) << get_field(on_gpu[k], "ns_precision");
 }
 
 TEST_F(CudaTrajectory, StandardFormIn16Bits) {

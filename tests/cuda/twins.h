@@ -24,32 +24,37 @@ inline std::vector<Item> mixed_items() {
           {{3, 48, 40}},      {{24, 5, 3, 3}}, {{200, 1100}}, {{1100, 72}}};
 }
 
-/// The same parameters on the CPU (f64 or f32) and on the GPU, stepped with the same gradients.
+/// The same parameters on the CPU (f64 or f32) and on the GPU, there once or under several options,
+/// stepped with the same gradients.
 template <class T>
 class Twins {
  public:
-  Twins(const Options& cpu_options, const Options& gpu_options, CudaMemory& memory,
+  Twins(const Options& cpu_options, const std::vector<Options>& gpu_options, CudaMemory& memory,
         const std::vector<Item>& items = mixed_items(), double weight_scale = 1, const OptimizerOptions& settings = {})
       : memory_(memory) {
-    Group cpu_group{cpu_options, {}}, gpu_group{gpu_options, {}};
+    std::vector<Parameter> parameters;
     for (const Item& item : items) {
       weights_.push_back(random_values<T>(item.shape.elements(), rng_, weight_scale));
-      T* device = memory.copy(weights_.back());
-      device_weights_.push_back(device);
       device_gradients_.push_back(static_cast<T*>(memory.allocate(weights_.back().size() * sizeof(T))));
-      Parameter p{.name = "p" + std::to_string(weights_.size()),
-                  .weight = {},
-                  .transposed = item.transposed,
-                  .row_blocks = item.row_blocks};
-      p.weight = view(weights_.back().data(), item.shape);
-      cpu_group.parameters.push_back(p);
-      p.weight = view(device, item.shape);
-      p.device = Device::cuda(0);
-      gpu_group.parameters.push_back(p);
+      parameters.push_back({.name = "p" + std::to_string(weights_.size()),
+                            .weight = view(weights_.back().data(), item.shape),
+                            .transposed = item.transposed,
+                            .row_blocks = item.row_blocks});
     }
-    cpu_.emplace(std::vector{cpu_group}, settings);
-    gpu_.emplace(std::vector{gpu_group}, settings);
+    cpu_.emplace(std::vector{Group{cpu_options, parameters}}, settings);
+    for (const Options& options : gpu_options) {
+      Gpu& gpu = gpus_.emplace_back();
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        gpu.weights.push_back(memory.copy(weights_[i]));
+        parameters[i].weight = view(gpu.weights[i], items[i].shape);
+        parameters[i].device = Device::cuda(0);
+      }
+      gpu.optimizer.emplace(std::vector{Group{options, parameters}}, settings);
+    }
   }
+  Twins(const Options& cpu_options, const Options& gpu_options, CudaMemory& memory,
+        const std::vector<Item>& items = mixed_items(), double weight_scale = 1, const OptimizerOptions& settings = {})
+      : Twins(cpu_options, std::vector{gpu_options}, memory, items, weight_scale, settings) {}
 
   void step(double gradient_scale = 1, int bad = -1) {
     std::vector<TensorView> cpu_gradients, gpu_gradients;
@@ -63,15 +68,15 @@ class Twins {
     }
     for (std::size_t i = 0; i < weights_.size(); ++i)
       cpu_gradients.push_back(view(values[i].data(), cpu_->parameter(i).weight.shape));
+    for (Gpu& gpu : gpus_) gpu.optimizer->step(gpu_gradients);
     cpu_->step(cpu_gradients);
-    gpu_->step(gpu_gradients);
   }
 
   /// Largest relative distance (Frobenius) of a parameter's weights from the CPU's.
-  double distance() {
+  double distance(std::size_t which = 0) {
     double worst = 0;
     for (std::size_t i = 0; i < weights_.size(); ++i) {
-      const std::vector<T> ours = memory_.fetch<T>(device_weights_[i], weights_[i].size());
+      const std::vector<T> ours = memory_.fetch<T>(device_weight(i, which), weights_[i].size());
       double apart = 0, all = 0;
       for (std::size_t k = 0; k < ours.size(); ++k) {
         apart += std::pow(to_double(ours[k]) - to_double(weights_[i][k]), 2);
@@ -83,17 +88,23 @@ class Twins {
   }
 
   Optimizer& cpu() { return *cpu_; }
-  Optimizer& gpu() { return *gpu_; }
-  const T* device_weight(std::size_t i) const { return device_weights_[i]; }
+  Optimizer& gpu() { return *gpus_.front().optimizer; }
+  const T* device_weight(std::size_t i, std::size_t which = 0) const { return gpus_[which].weights[i]; }
   std::size_t elements(std::size_t i) const { return weights_[i].size(); }
   std::size_t count() const { return weights_.size(); }
 
  private:
+  struct Gpu {
+    std::vector<T*> weights;
+    std::optional<Optimizer> optimizer;
+  };
+
   CudaMemory& memory_;
   std::mt19937_64 rng_{1};
   std::vector<std::vector<T>> weights_;
-  std::vector<T*> device_weights_, device_gradients_;
-  std::optional<Optimizer> cpu_, gpu_;
+  std::vector<T*> device_gradients_;
+  std::optional<Optimizer> cpu_;
+  std::vector<Gpu> gpus_;
 };
 
 /// What 200 steps of lr 0.02 on weights of order one may deviate. Every step rounds the direction:
