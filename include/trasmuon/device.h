@@ -16,7 +16,7 @@ struct Device {
 
   static constexpr Device cpu() { return {}; }
   static constexpr Device cuda(int index = 0) { return {Type::cuda, index}; }
-  auto operator<=>(const Device&) const = default;
+  auto operator<=>(const Device&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
 };
 
 TRASMUON_API std::string to_string(Device device);  ///< "cpu", "cuda:0"

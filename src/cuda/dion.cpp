@@ -24,7 +24,7 @@ struct Sizes {
 
 std::size_t dion_scratch_bytes(const Matrix& x) {
   const Sizes s(x);
-  const auto elements = [](int a, int b) { return std::size_t(a) * b; };
+  const auto elements = [](int a, int b) { return static_cast<std::size_t>(a) * static_cast<std::size_t>(b); };
   return size_of(x.compute) *
              (elements(s.rows, round_up(s.cols, 8)) + elements(s.n, s.rank) + elements(s.rank, round_up(s.m, 8)) +
               2 * elements(s.rank, round_up(s.n, 8)) + elements(kDionBlock, s.rank)) +
