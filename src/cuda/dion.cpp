@@ -28,7 +28,7 @@ std::size_t dion_scratch_bytes(const Matrix& x) {
   return size_of(x.compute) *
              (elements(s.rows, round_up(s.cols, 8)) + elements(s.n, s.rank) + elements(s.rank, round_up(s.m, 8)) +
               2 * elements(s.rank, round_up(s.n, 8)) + elements(kDionBlock, s.rank)) +
-         6 * 256;
+         std::size_t{6} * 256;
 }
 
 struct DionStep::Shape {
