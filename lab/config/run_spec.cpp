@@ -61,7 +61,12 @@ RunSpec run_spec_from_json(const Json& json) {
 }
 
 std::string run_id(const RunSpec& spec) {
-  return fmt::format("{}-s{}-{:016x}", spec.method, spec.seed, hash(to_json(spec).dump()));
+  Json all = to_json(spec);
+  // Fields that came later: where they are as if they were not there, runs made before keep their names.
+  for (const char* late : {"ns_precision", "momentum_dtype"}) {
+    if (all["options"].value(late, "") == "automatic") all["options"].erase(late);
+  }
+  return fmt::format("{}-s{}-{:016x}", spec.method, spec.seed, hash(all.dump()));
 }
 
 }  // namespace trasmuon::lab

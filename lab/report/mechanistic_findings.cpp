@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
+#include <set>
 
 #include "lab/report/figure.h"
 #include "lab/report/format.h"
@@ -131,21 +133,21 @@ std::string better_sentence(const MechanisticCells& cells, const std::string& ke
 
 std::string theory_sentence(const RunSet& runs) {
   double bound = 0, range = 0;
-  std::size_t count = 0;
+  std::set<std::filesystem::path> counted;  // parts share runs
   for (const Cell& cell : runs.cells) {
     for (const RunRecord& run : cell.runs) {
       if (std::string_view(rule_name(run.spec.options)) != "trasmuon" || std::isnan(run.value("bound_violations")))
         continue;
+      if (!counted.insert(run.folder).second) continue;
       bound += run.value("bound_violations");
       range += run.value("c_violations");
-      ++count;
     }
   }
-  if (count == 0) return "";
+  if (counted.empty()) return "";
   return fmt::format(
       "Theory: in all steps of all {} TrasMuon runs together, the bound ‖ΔW‖ ≤ η√(mn) on the update was broken {} "
       "times and c left [c_min, 1] {} times.",
-      count, human(bound), human(range));
+      counted.size(), human(bound), human(range));
 }
 
 /// Share of the spikes that damping takes away.

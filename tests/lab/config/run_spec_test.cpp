@@ -47,6 +47,22 @@ TEST(RunId, IsTheSameInEveryProcessAndVersion) {
   EXPECT_EQ(run_id(plain), "adamw-s3-ac102e8b1e1a6cab");  // folders of earlier runs are found by it
 }
 
+TEST(RunId, FieldsThatCameLaterDoNotRenameEarlierRuns) {
+  // A run of the laboratory's first version.
+  const Json json = Json::parse(R"({"method": "clip-sf", "options": {"alpha": 0.4, "beta1": 0.95, "beta2": 0.95,
+    "beta_clip": 0.5, "beta_energy": 0.95, "c_min": 0.1, "calibrate": true, "clip": "soft", "coefficients": "keller",
+    "eps": 1e-08, "eps_energy": 1e-30, "gamma": "lr", "literal": false, "lr": 0.008, "min_damped_dim": 8,
+    "nesterov": false, "ns_form": "automatic", "ns_steps": 5, "orthogonalize": true, "period": 1, "rho": 0.1,
+    "rms_scale": 1.0, "row_scale": true, "rule": "trasmuon", "trigger": 4.0, "warmup": 50, "weight_decay": 0.0},
+    "seed": 0, "settings": {"burst_columns": 1, "burst_factor": 1000.0, "burst_period": 10, "bursts": true, "dim": 64,
+    "fix_v": true, "isotropic_b": false, "kappa": 10000.0, "lr_scale": 1.0, "steps": 1005, "trace": true,
+    "uniform_c": false, "update_rms": 0.0}, "study": "mechanistic"})");
+  RunSpec spec = run_spec_from_json(json);
+  EXPECT_EQ(run_id(spec), "clip-sf-s0-2425cb676b3eb16c");
+  set_field(spec.options, "momentum_dtype", "bf16");
+  EXPECT_NE(run_id(spec), "clip-sf-s0-2425cb676b3eb16c");
+}
+
 TEST(RunId, ChangesWithAnything) {
   std::set<std::string> ids = {run_id(sample())};
   std::size_t variants = 1;
