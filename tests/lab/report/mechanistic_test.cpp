@@ -93,9 +93,12 @@ TEST(MechanisticFindings, PoorSharedLearningRateIsSaid) {
 TEST(MechanisticFindings, CountBrokenBounds) {
   RunSet runs = mechanistic_runs({.seeds = 2});
   EXPECT_TRUE(has(findings_of(runs), "was broken 0 times and c left [c_min, 1] 0 times"));
-  runs.find("table", "clip-sf", {{"kappa", 100}, {"fix_v", true}});
   for (Cell& cell : runs.cells)
     if (cell.method == "clip-sf" && cell.part == "no-bursts") cell.runs[0].summary["bound_violations"] = 3;
+  EXPECT_TRUE(has(findings_of(runs), "was broken 3 times"));
+  // A run that another part has too still counts once.
+  for (const Cell& cell : std::vector(runs.cells))
+    if (cell.method == "clip-sf" && cell.part == "no-bursts") runs.cells.push_back(cell);
   EXPECT_TRUE(has(findings_of(runs), "was broken 3 times"));
 }
 

@@ -74,6 +74,7 @@ Cell make_cell(const std::string& part, const std::string& method, const Json& a
     RunRecord run;
     run.spec = {.study = "", .method = method, .options = options_of(method), .settings = settings, .seed = seed};
     run.summary = summary(seed);
+    run.folder = "no-such-folder/" + part + axes.dump() + run_id(run.spec);  // no two cells share a run
     cell.runs.push_back(run);
   }
   return cell;
