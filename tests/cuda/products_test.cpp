@@ -105,6 +105,7 @@ class CudaProducts : public test::OnGpu {
     if (properties.major != 9) GTEST_SKIP() << "needs Hopper, this is compute capability " << properties.major;
   }
 
+  /// `tolerance`: four times half a unit in the last place of T, 2^-11 or 2^-8; the sums themselves are in f32.
   template <class T>
   void compare(Form form, int n, int other, double tolerance) {
     Bench<T> bench(memory);
