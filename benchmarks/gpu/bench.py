@@ -112,6 +112,9 @@ def main():
     def report(model, name, times, note=""):
         result["milliseconds, median and minimum"].setdefault(model, {})[name] = times
         print(f"  {name:48} {times[0]:9.3f} ms ({times[1]:.3f}){note}", flush=True)
+        if arguments.json:  # each time: compiling a peer may take long, or fail
+            with open(arguments.json, "w") as file:
+                json.dump(result, file, indent=1)
 
     for model, shapes in () if arguments.only else MODELS.items():
         print(f"{model}, floor {floor(shapes, limits):.2f} ms")
@@ -134,9 +137,6 @@ def main():
         print(f"{model}, floor {floor(shapes, limits):.3f} ms")
         tensors = parameters(shapes, torch.float32)
         report(model, "ours, trasmuon", ours(arguments.path, "trasmuon", tensors)[0])
-    if arguments.json:
-        with open(arguments.json, "w") as file:
-            json.dump(result, file, indent=1)
 
 
 if __name__ == "__main__":

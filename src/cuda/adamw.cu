@@ -24,25 +24,35 @@ __global__ void __launch_bounds__(kThreads)
     with_element<T>(x.weight.dtype, [&](auto weight_element) {
       using G = decltype(gradient_element);
       using W = decltype(weight_element);
-      const bool aligned_g = aligned4<G>(x.gradient), aligned_w = aligned4<W>(x.weight);
+      const bool aligned_w = aligned4<W>(x.weight);
       const bool aligned_s = aligned4<T>(x.momentum) && aligned4<T>(x.second_moment);
-      for (int i = chunk.row; i < min(chunk.row + kChunkRows, x.rows); ++i) {
-        T g[4], m[4], v[4], w[4];
-        load4<T>(row_of<G>(x.gradient, i), j, x.cols, aligned_g, g);
-        load4<T>(row_of<T>(x.momentum, i), j, x.cols, aligned_s, m);
-        load4<T>(row_of<T>(x.second_moment, i), j, x.cols, aligned_s, v);
-        load4<T>(row_of<W>(x.weight, i), j, x.cols, aligned_w, w);
+      const bool all_whole = whole_fours<G>(x.gradient, x.cols) && whole_fours<W>(x.weight, x.cols) &&
+                             whole_fours<T>(x.momentum, x.cols) && whole_fours<T>(x.second_moment, x.cols);
+      with_bool(all_whole, [&](auto whole) {
+        constexpr int kAhead = 2;  // rows under way at once
+        for (int first = chunk.row; first < chunk.row_end; first += kAhead) {
+          T g[kAhead][4], m[kAhead][4], v[kAhead][4], w[kAhead][4];
+          load_rows<whole.value, G>(x.gradient, first, chunk.row_end, j, x.cols, g);
+          load_rows<whole.value, T>(x.momentum, first, chunk.row_end, j, x.cols, m);
+          load_rows<whole.value, T>(x.second_moment, first, chunk.row_end, j, x.cols, v);
+          load_rows<whole.value, W>(x.weight, first, chunk.row_end, j, x.cols, w);
 #pragma unroll
-        for (int k = 0; k < 4; ++k) {
-          m[k] = beta1 * m[k] + (1 - beta1) * g[k];
-          v[k] = beta2 * v[k] + (1 - beta2) * g[k] * g[k];
-          w[k] = decay * w[k] - step_size * m[k] / (sqrt(v[k]) / root_correction + eps);
+          for (int a = 0; a < kAhead; ++a) {
+            const int i = first + a;
+            if (i >= chunk.row_end) break;
+#pragma unroll
+            for (int k = 0; k < 4; ++k) {
+              m[a][k] = beta1 * m[a][k] + (1 - beta1) * g[a][k];
+              v[a][k] = beta2 * v[a][k] + (1 - beta2) * g[a][k] * g[a][k];
+              w[a][k] = decay * w[a][k] - step_size * m[a][k] / (sqrt(v[a][k]) / root_correction + eps);
+            }
+            store4(row_of<T>(x.momentum, i), j, x.cols, aligned_s, m[a]);
+            store4(row_of<T>(x.second_moment, i), j, x.cols, aligned_s, v[a]);
+            store4(row_of<W>(x.weight, i), j, x.cols, aligned_w, w[a]);
+            store_rounded<T>(x.rounded, i, j, x.cols, w[a]);
+          }
         }
-        store4(row_of<T>(x.momentum, i), j, x.cols, aligned_s, m);
-        store4(row_of<T>(x.second_moment, i), j, x.cols, aligned_s, v);
-        store4(row_of<W>(x.weight, i), j, x.cols, aligned_w, w);
-        store_rounded<T>(x.rounded, i, j, x.cols, w);
-      }
+      });
     });
   });
 }

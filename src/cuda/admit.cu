@@ -20,14 +20,15 @@ __global__ void __launch_bounds__(kThreads)
   bool usable = true;
   with_element<T>(x.gradient.dtype, [&](auto element) {
     using G = decltype(element);
-    const bool aligned = aligned4<G>(x.gradient);
-#pragma unroll 4
-    for (int i = chunk.row; i < min(chunk.row + kChunkRows, x.rows); ++i) {
-      T g[4];
-      load4<T>(row_of<G>(x.gradient, i), j, x.cols, aligned, g);
+    with_bool(whole_fours<G>(x.gradient, x.cols), [&](auto whole) {
+      constexpr int kAhead = 4;  // rows under way at once
+      for (int first = chunk.row; first < chunk.row_end; first += kAhead) {
+        T g[kAhead][4];
+        load_rows<whole.value, G>(x.gradient, first, chunk.row_end, j, x.cols, g);
 #pragma unroll
-      for (int k = 0; k < 4; ++k) usable &= abs(g[k]) <= largest;
-    }
+        for (int k = 0; k < 4 * kAhead; ++k) usable &= abs(g[k / 4][k % 4]) <= largest;
+      }
+    });
   });
   if (__syncthreads_or(!usable) && threadIdx.x == 0) atomicOr(&status[chunk.matrix].unusable, 1);
 }

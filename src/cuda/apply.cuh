@@ -22,7 +22,7 @@ __device__ __forceinline__ void apply_chunk(const Team& team, const DeviceMatrix
   const T decay = static_cast<T>(scalars.decay);
   const double eta_hat = status.eta_hat;
   const double most = sizeof(T) == 8 ? DBL_MAX : FLT_MAX;
-  const int j = chunk.col + 4 * team.thread, last = min(chunk.row + kChunkRows, x.rows);
+  const int j = chunk.col + 4 * team.thread, last = chunk.row_end;
   T across[4] = {1, 1, 1, 1};
 #pragma unroll
   for (int k = 0; k < 4; ++k) {

@@ -119,14 +119,15 @@ void Batch::enqueue(std::span<const StepMemory> memories, cudaStream_t stream) {
       enqueue_apply(memory, stream);
       continue;
     }
-    enqueue_momentum(memory, stream);
+    enqueue_energies(memory, stream);
     const bool trust = planned_->scalars.trust;
-    if (trust) {  // beside the iteration: it needs the energies only
+    if (trust) {  // beside the next pass, which leaves room on the multiprocessors; the iteration does not
       check(cudaEventRecord(fork_, stream), "cudaEventRecord");
       check(cudaStreamWaitEvent(side_, fork_), "cudaStreamWaitEvent");
       enqueue_trust_region(memory, side_);
       check(cudaEventRecord(join_, side_), "cudaEventRecord");
     }
+    enqueue_momentum(memory, stream);
     if (part->iteration) part->iteration->enqueue(stream);
     if (!part->squares_left) enqueue_row_squares(memory, stream);
     enqueue_row_scale(memory, stream);

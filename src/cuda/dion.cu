@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(kThreads) add_gradient(const DeviceMatrix* mat
   const DeviceMatrix& x = matrices[chunk.matrix];
   const DeviceView sum = dion[chunk.matrix].sum;
   const bool active = status[chunk.matrix].active != 0;
-  const int j = chunk.col + 4 * static_cast<int>(threadIdx.x), last = min(chunk.row + kChunkRows, x.rows);
+  const int j = chunk.col + 4 * static_cast<int>(threadIdx.x), last = chunk.row_end;
   const bool aligned_m = aligned4<T>(x.momentum), aligned_b = aligned4<T>(sum);
   with_element<T>(x.gradient.dtype, [&](auto element) {
     using G = decltype(element);
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(kThreads) add_gradient(const DeviceMatrix* mat
 #pragma unroll
         for (int k = 0; k < 4; ++k) b[k] += g[k];
       }
-      store4<false>(row_of<T>(sum, i), j, x.cols, aligned_b, b);
+      store4(row_of<T>(sum, i), j, x.cols, aligned_b, b);
     }
   });
 }
@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(kThreads) keep_momentum(const DeviceMatrix* ma
   const DeviceView sum = dion[chunk.matrix].sum;
   const int j = chunk.col + 4 * static_cast<int>(threadIdx.x);
   const bool aligned_m = aligned4<T>(x.momentum), aligned_b = aligned4<T>(sum);
-  for (int i = chunk.row; i < min(chunk.row + kChunkRows, x.rows); ++i) {
+  for (int i = chunk.row; i < chunk.row_end; ++i) {
     T b[4];
     load4<T>(row_of<T>(sum, i), j, x.cols, aligned_b, b);
     store4(row_of<T>(x.momentum, i), j, x.cols, aligned_m, b);

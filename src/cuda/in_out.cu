@@ -45,8 +45,8 @@ __global__ void __launch_bounds__(kThreads) load_scaled(InOutBatch batch, InputE
     using E = decltype(element);
     for (int i = first; i < last; ++i) {
       const E* row = row_of<E>(matrix.in, i);
-      for (int j = static_cast<int>(threadIdx.x); j < batch.cols; j += kThreads)
-        x[i * batch.row_stride + j] = narrow<X>(factor * widen<T>(row[j]));
+      for (int j = static_cast<int>(threadIdx.x); j < batch.row_stride; j += kThreads)
+        x[i * batch.row_stride + j] = narrow<X>(j < batch.cols ? factor * widen<T>(row[j]) : T(0));
     }
   });
 }
@@ -64,6 +64,13 @@ __global__ void __launch_bounds__(kThreads) store_result(InOutBatch batch) {
         row[j] = narrow<E>(widen<T>(o[i * batch.row_stride + j]));
     }
   });
+}
+
+/// One block a row.
+template <class Word>
+__global__ void __launch_bounds__(kThreads) copy_rows(Word* to, const Word* from, int cols, std::int64_t stride) {
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * stride;
+  for (int j = static_cast<int>(threadIdx.x); j < cols; j += kThreads) to[row + j] = from[row + j];
 }
 
 dim3 grid_of(const InOutBatch& batch) {
@@ -92,6 +99,19 @@ void enqueue_store(const InOutBatch& batch, cudaStream_t stream) {
     case DType::f32: run(store_result<float, float>); break;
     case DType::f16: run(store_result<float, __half>); break;
     default: run(store_result<float, __nv_bfloat16>); break;
+  }
+}
+
+void enqueue_copy(void* to, const void* from, DType dtype, std::int64_t rows, int cols, std::int64_t stride,
+                  cudaStream_t stream) {
+  const auto run = [&]<class Word>(Word) {
+    copy_rows<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(static_cast<Word*>(to),
+                                                                    static_cast<const Word*>(from), cols, stride);
+  };
+  switch (size_of(dtype)) {
+    case 8: run(std::uint64_t{}); break;
+    case 4: run(std::uint32_t{}); break;
+    default: run(std::uint16_t{}); break;
   }
 }
 

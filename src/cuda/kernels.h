@@ -35,7 +35,9 @@ struct StepMemory {
 
 /// Which matrices are stepped: those with a gradient that is finite and safe to square.
 void enqueue_admit(const StepMemory& step, cudaStream_t stream);
-/// M, the column energies, and the input of the iteration.
+/// The column energies of M as it will be, which matrices are stepped, and the scale of the iteration's input.
+void enqueue_energies(const StepMemory& step, cudaStream_t stream);
+/// M, and the input of the iteration.
 void enqueue_momentum(const StepMemory& step, cudaStream_t stream);
 /// c; needs the energies only.
 void enqueue_trust_region(const StepMemory& step, cudaStream_t stream);
@@ -64,5 +66,8 @@ struct InOutBatch {
 void enqueue_load(const InOutBatch& batch, const InputEps& eps, InputScale scale, cudaStream_t stream);
 /// The results <- O.
 void enqueue_store(const InOutBatch& batch, cudaStream_t stream);
+/// Rows of `cols` elements, `stride` apart in both. What is between them need not have been written.
+void enqueue_copy(void* to, const void* from, DType dtype, std::int64_t rows, int cols, std::int64_t stride,
+                  cudaStream_t stream);
 
 }  // namespace trasmuon::cuda

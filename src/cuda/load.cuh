@@ -62,30 +62,11 @@ __device__ __forceinline__ bool aligned4(const DeviceView& view) {
   return view.row_stride % 4 == 0 && reinterpret_cast<std::uintptr_t>(view.data) % alignof(Four<E>) == 0;
 }
 
-/// Loads and stores that do not push others out of the caches: what passes through a step is used once.
-template <class E>
-__device__ __forceinline__ Four<E> load_once(const Four<E>* from) {
-  using Word = std::conditional_t<sizeof(Four<E>) == 8, uint2, uint4>;
-  Four<E> four;
-#pragma unroll
-  for (std::size_t k = 0; k < sizeof four / sizeof(Word); ++k)
-    reinterpret_cast<Word*>(&four)[k] = __ldcs(reinterpret_cast<const Word*>(from) + k);
-  return four;
-}
-
-template <class E>
-__device__ __forceinline__ void store_once(Four<E>* to, const Four<E>& four) {
-  using Word = std::conditional_t<sizeof(Four<E>) == 8, uint2, uint4>;
-#pragma unroll
-  for (std::size_t k = 0; k < sizeof four / sizeof(Word); ++k)
-    __stcs(reinterpret_cast<Word*>(to) + k, reinterpret_cast<const Word*>(&four)[k]);
-}
-
 /// Elements [j, j + 4) of a row, zero from `cols` on. `aligned`: the row starts on a boundary of four.
 template <class T, class E>
 __device__ __forceinline__ void load4(const E* row, int j, int cols, bool aligned, T (&x)[4]) {
   if (aligned && j + 4 <= cols) {
-    const Four<E> four = load_once(reinterpret_cast<const Four<E>*>(row + j));
+    const Four<E> four = *reinterpret_cast<const Four<E>*>(row + j);
 #pragma unroll
     for (int k = 0; k < 4; ++k) x[k] = widen<T>(four.x[k]);
     return;
@@ -109,7 +90,7 @@ __device__ __forceinline__ void load_rows(const DeviceView& view, int first, int
     const int inside = min(j, cols - 4);
 #pragma unroll
     for (int k = 0; k < N; ++k)
-      fours[k] = load_once(reinterpret_cast<const Four<E>*>(row_of<E>(view, min(first + k, last - 1)) + inside));
+      fours[k] = *reinterpret_cast<const Four<E>*>(row_of<E>(view, min(first + k, last - 1)) + inside);
 #pragma unroll
     for (int k = 0; k < N; ++k) {
 #pragma unroll
@@ -121,14 +102,13 @@ __device__ __forceinline__ void load_rows(const DeviceView& view, int first, int
   }
 }
 
-template <bool Once = true, class T, class E>
+template <class T, class E>
 __device__ __forceinline__ void store4(E* row, int j, int cols, bool aligned, const T (&x)[4]) {
   if (aligned && j + 4 <= cols) {
     Four<E> four;
 #pragma unroll
     for (int k = 0; k < 4; ++k) four.x[k] = narrow<E>(x[k]);
-    if constexpr (Once) store_once(reinterpret_cast<Four<E>*>(row + j), four);
-    else *reinterpret_cast<Four<E>*>(row + j) = four;
+    *reinterpret_cast<Four<E>*>(row + j) = four;
     return;
   }
 #pragma unroll

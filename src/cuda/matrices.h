@@ -73,7 +73,7 @@ struct StepScalars {
 
 /// Part of a matrix that one block of threads passes over: kChunkRows x kChunkCols, or less.
 struct Chunk {
-  int matrix, row, col, index;  ///< index within the matrix
+  int matrix, row, row_end, col, index;  ///< index within the matrix
 };
 constexpr int kChunkRows = 64, kChunkCols = 1024;
 

@@ -27,7 +27,7 @@ template <class T, class M, class Body>
 __device__ __forceinline__ void for_each_four(const Team& team, const DeviceMatrix& x, const Chunk& chunk,
                                               Body&& body) {
   const int j = chunk.col + 4 * team.thread;
-  const int last = min(chunk.row + kChunkRows, x.rows);
+  const int last = chunk.row_end;
   with_element<T>(x.gradient.dtype, [&](auto element) {
     using G = decltype(element);
     with_bool(whole_fours<G>(x.gradient, x.cols) && whole_fours<M>(x.momentum, x.cols), [&](auto whole) {
@@ -75,8 +75,7 @@ __device__ __forceinline__ void read_chunk(const Team& team, const DeviceMatrix&
   }
   if (transposed) {
     double* parts = x.column_parts + static_cast<std::int64_t>(chunk.col / kChunkCols) * x.rows;
-    for (int i = chunk.row + team.thread; i < min(chunk.row + kChunkRows, x.rows); i += kTeam)
-      parts[i] = team.row_sum(i - chunk.row);
+    for (int i = chunk.row + team.thread; i < chunk.row_end; i += kTeam) parts[i] = team.row_sum(i - chunk.row);
     team.sync();
   } else {
     const int j = chunk.col + 4 * team.thread;
@@ -125,10 +124,11 @@ template <class T, class M, class X>
 __device__ __forceinline__ void write_chunk(const Team& team, const DeviceMatrix& x, const MatrixStatus& status,
                                             const Chunk& chunk, const StepScalars& scalars) {
   const bool aligned_x = aligned4<X>(x.input);
+  const int with_padding = static_cast<int>(x.input.row_stride);  // zeros: the padding is read along
   if (status.active == 0) {
     const T zero[4] = {};
-    for (int i = chunk.row; i < min(chunk.row + kChunkRows, x.rows); ++i)
-      store4<false>(row_of<X>(x.input, i), chunk.col + 4 * team.thread, x.cols, aligned_x, zero);
+    for (int i = chunk.row; i < chunk.row_end; ++i)
+      store4(row_of<X>(x.input, i), chunk.col + 4 * team.thread, with_padding, aligned_x, zero);
     return;
   }
   const Momentum<T> momentum(scalars);
@@ -142,7 +142,7 @@ __device__ __forceinline__ void write_chunk(const Team& team, const DeviceMatrix
       input[k] = scale * momentum.input(next[k], g[k]);
     }
     store4(row_of<M>(x.momentum, i), j, x.cols, aligned_m, next);
-    store4<false>(row_of<X>(x.input, i), j, x.cols, aligned_x, input);
+    store4(row_of<X>(x.input, i), j, with_padding, aligned_x, input);
   });
 }
 

@@ -126,7 +126,7 @@ void Part::make_tables(const StepScalars* scalars) {
     int index = 0;
     for (int row = 0; row < matrices[k].rows; row += kChunkRows) {
       for (int col = 0; col < matrices[k].cols; col += kChunkCols)
-        chunks.push_back({static_cast<int>(k), row, col, index++});
+        chunks.push_back({static_cast<int>(k), row, std::min(row + kChunkRows, matrices[k].rows), col, index++});
     }
   }
   Carver counter(nullptr);

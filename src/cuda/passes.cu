@@ -70,25 +70,35 @@ void with_types(const StepMemory& step, Body&& body) {
   }
 }
 
+/// body(T, M, X), M being the type of the momentum.
+template <class Body>
+void with_momentum(const StepMemory& step, Body&& body) {
+  with_types(step, [&]<class T, class X>(Type<T> compute, Type<X> iteration) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (step.momentum == DType::bf16) {
+        body(compute, Type<__nv_bfloat16>{}, iteration);
+        return;
+      }
+    }
+    body(compute, compute, iteration);
+  });
+}
+
 unsigned chunks_of(const StepMemory& step) { return static_cast<unsigned>(step.chunk_count); }
 unsigned matrices_of(const StepMemory& step) { return static_cast<unsigned>(step.matrix_count); }
 
 }  // namespace
 
+void enqueue_energies(const StepMemory& step, cudaStream_t stream) {
+  with_momentum(step, [&]<class T, class M, class X>(Type<T>, Type<M>, Type<X>) {
+    read_pass<T, M><<<chunks_of(step), kTeam, 0, stream>>>(step);
+  });
+  decide_all<<<matrices_of(step), kTeam, 0, stream>>>(step);
+}
+
 void enqueue_momentum(const StepMemory& step, cudaStream_t stream) {
-  const auto run = [&](auto read, auto write) {
-    read<<<chunks_of(step), kTeam, 0, stream>>>(step);
-    decide_all<<<matrices_of(step), kTeam, 0, stream>>>(step);
-    write<<<chunks_of(step), kTeam, 0, stream>>>(step);
-  };
-  with_types(step, [&]<class T, class X>(Type<T>, Type<X>) {
-    if constexpr (std::is_same_v<T, float>) {
-      if (step.momentum == DType::bf16) {
-        run(read_pass<T, __nv_bfloat16>, write_pass<T, __nv_bfloat16, X>);
-        return;
-      }
-    }
-    run(read_pass<T, T>, write_pass<T, T, X>);
+  with_momentum(step, [&]<class T, class M, class X>(Type<T>, Type<M>, Type<X>) {
+    write_pass<T, M, X><<<chunks_of(step), kTeam, 0, stream>>>(step);
   });
 }
 

@@ -27,13 +27,13 @@ PFN_cuTensorMapEncodeTiled_v12000 tensor_map_encoder() {
   return encoder;
 }
 
-/// Boxes of 64 rows and 64 columns (128 bytes, swizzled).
-CUtensorMap tensor_map(const HalfMatrices& x, bool bfloat16) {
+/// Boxes of so many rows and 64 columns (128 bytes, swizzled).
+CUtensorMap tensor_map(const HalfMatrices& x, cuuint32_t box_rows, bool bfloat16) {
   CUtensorMap map;
   const cuuint64_t sizes[] = {static_cast<cuuint64_t>(x.cols), static_cast<cuuint64_t>(x.rows),
                               static_cast<cuuint64_t>(x.batch)};
   const cuuint64_t strides[] = {static_cast<cuuint64_t>(x.row_stride) * 2, static_cast<cuuint64_t>(x.batch_stride) * 2};
-  const cuuint32_t box[] = {64, 64, 1}, steps[] = {1, 1, 1};
+  const cuuint32_t box[] = {64, box_rows, 1}, steps[] = {1, 1, 1};
   const CUresult result = tensor_map_encoder()(
       &map, bfloat16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, x.data, sizes, strides,
       box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
@@ -43,21 +43,23 @@ CUtensorMap tensor_map(const HalfMatrices& x, bool bfloat16) {
 }
 
 /// The blocks one under the other.
-CUtensorMap diagonal_map(const HalfMatrices& x, bool bfloat16) {
+CUtensorMap diagonal_map(const HalfMatrices& x, cuuint32_t box_rows, bool bfloat16) {
   HalfMatrices blocks = x;
   blocks.data = x.diagonal_blocks;
   blocks.rows = 128 * diagonal_block_count(x.rows);
   blocks.cols = blocks.row_stride = 128;
-  return tensor_map(blocks, bfloat16);
+  return tensor_map(blocks, box_rows, bfloat16);
 }
 
 ProductMaps maps_of(const Product& product, bool bfloat16) {
   ProductMaps maps{};
-  maps.a = tensor_map(product.a, bfloat16);
-  maps.b = tensor_map(product.b, bfloat16);
-  maps.out = tensor_map(product.out, bfloat16);
-  if (product.shifted_b) maps.b_diagonal = diagonal_map(product.b, bfloat16);
-  if (product.write_shifted) maps.out_diagonal = diagonal_map(product.out, bfloat16);
+  maps.a = tensor_map(product.a, 128, bfloat16);
+  maps.b = tensor_map(product.b, 128, bfloat16);
+  maps.a_by_column = tensor_map(product.a, 64, bfloat16);
+  maps.b_by_column = tensor_map(product.b, 64, bfloat16);
+  maps.out = tensor_map(product.out, 64, bfloat16);
+  if (product.shifted_b) maps.b_diagonal = diagonal_map(product.b, 128, bfloat16);
+  if (product.write_shifted) maps.out_diagonal = diagonal_map(product.out, 64, bfloat16);
   return maps;
 }
 

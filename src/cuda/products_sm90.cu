@@ -2,8 +2,8 @@
 //
 // One persistent block per multiprocessor. Of its warps, one takes the next tile of a list and waits
 // until what it needs is there, one fetches operands (bulk tensor copies into a ring of stages), two
-// warpgroups multiply 64 x 256 each, and two more warps store. A tile never waits for a later one,
-// and only blocks that are running take tiles: no deadlock.
+// warpgroups multiply up to 64 x 256 each, and two more warps store. A tile never waits for a later
+// one, and only blocks that are running take tiles: no deadlock.
 #include "cuda/products_sm90.h"
 #include "cuda/tile_result.cuh"
 #include "cuda/wgmma.cuh"
@@ -74,20 +74,29 @@ __device__ void choose_all(const ProductTables& tables, TileRing ring) {
   }
 }
 
+/// 128 rows or columns of an operand, 64 of depth.
+__device__ __forceinline__ void load_half(char* to, const CUtensorMap* by_row, const CUtensorMap* by_column,
+                                          std::uint64_t* full, bool flipped, int across, int depth, int batch) {
+  if (!flipped) {
+    load_box(to, by_row, full, depth, across, batch);
+  } else {
+    load_box(to, by_column, full, across, depth, batch);
+    load_box(to + kBox, by_column, full, across + 64, depth, batch);
+  }
+}
+
 __device__ void fetch(const ProductMaps& maps, const Tile& t, Ring& ring) {
   for (int step = 0; step < t.steps; ++step, ring.advance()) {
     std::uint64_t* full = &ring.full[ring.stage];
     const int d = step * kDepth;
     barrier_wait(&ring.empty[ring.stage], ring.phase);
     barrier_expect_bytes(full, kBytesA + t.width / 64 * kBox);
-    const auto load = [&](char* to, const CUtensorMap* map, bool by_column, int across, int batch) {
-      load_box(to, map, full, by_column ? across : d, by_column ? d : across, batch);
-    };
-    for (int k = 0; k < 2; ++k) load(ring.a() + k * kBox, &maps.a, step >= t.a_flips, t.row + 64 * k, t.a);
-    for (int k = 0; k < t.width / 64; ++k) {
-      const int col = t.col + 64 * k;
-      if (t.shifted_b && d / 128 == col / 128) load_box(ring.b() + k * kBox, &maps.b_diagonal, full, d % 128, col, t.b);
-      else load(ring.b() + k * kBox, &maps.b, step >= t.b_flips, col, t.b);
+    load_half(ring.a(), &maps.a, &maps.a_by_column, full, step >= t.a_flips, t.row, d, t.a);
+    for (int k = 0; k < t.width / 128; ++k) {
+      const int col = t.col + 128 * k;
+      char* to = ring.b() + 2 * k * kBox;
+      if (t.shifted_b && d / 128 == col / 128) load_box(to, &maps.b_diagonal, full, d % 128, col, t.b);
+      else load_half(to, &maps.b, &maps.b_by_column, full, step >= t.b_flips, col, d, t.b);
     }
   }
 }
@@ -105,6 +114,7 @@ __device__ void fetch_all(const ProductTables& tables, TileRing tiles, Ring ring
 /// Steps [begin, end) of this warpgroup's 64 x N.
 template <class T, int N, int AByColumn, int BByColumn>
 __device__ __forceinline__ void multiply(float (&sums)[128], Ring& ring, int begin, int end, int group, bool leader) {
+#pragma unroll 1  // there are many of these loops, and one cache for their instructions
   for (int step = begin; step < end; ++step) {
     barrier_wait(&ring.full[ring.stage], ring.phase);
     const char* a = ring.a() + group * kBox;
@@ -140,11 +150,16 @@ __device__ __forceinline__ void multiply_all(const ProductTables& tables, TileRi
   for (;; tiles.advance()) {
     const Tile& t = tiles.wait();
     if (t.width == 0) break;
-    if (t.width == 256) multiply<T, 256>(sums, ring, t, group, leader);
-    else multiply<T, 128>(sums, ring, t, group, leader);
+    switch (columns_of(t, group)) {
+      case 64: multiply<T, 64>(sums, ring, t, group, leader); break;
+      case 128: multiply<T, 128>(sums, ring, t, group, leader); break;
+      case 192: multiply<T, 192>(sums, ring, t, group, leader); break;
+      default: multiply<T, 256>(sums, ring, t, group, leader);
+    }
     if (t.row_squares != nullptr) write_row_squares(t, sums, group, thread);
     stage_result<T>(&tables.maps[t.maps], t, sums, staging, group, thread);
-    tiles.release();
+    __syncwarp();
+    if (thread % 32 == 0) tiles.release();
   }
   staging.open();
   staging.send(nullptr, -1);
@@ -162,12 +177,12 @@ __global__ void __launch_bounds__(kThreads, 1) products(const ProductTables tabl
       barrier_init(&control.empty[s], kConsumers);
     }
     for (int g = 0; g < kConsumers; ++g) {
-      barrier_init(&control.staged[g], 128);
+      barrier_init(&control.staged[g], 4);
       barrier_init(&control.free[g], 1);
     }
     for (int k = 0; k < kTileRing; ++k) {
       barrier_init(&control.chosen[k], 1);
-      barrier_init(&control.finished[k], 1 + 128 * kConsumers);
+      barrier_init(&control.finished[k], 1 + 4 * kConsumers);
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
@@ -190,7 +205,7 @@ __global__ void __launch_bounds__(kThreads, 1) products(const ProductTables tabl
     asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
     multiply_all<T>(tables, tiles, ring,
                     Staging(boxes + group * kStagedBoxes * kBox, &control.stores[group], &control.staged[group],
-                            &control.free[group], thread == 0),
+                            &control.free[group], thread),
                     group, thread);
   }
 }

@@ -8,9 +8,10 @@
 
 namespace trasmuon::cuda {
 
-/// The maps of a Product, in device memory, with boxes of 64 x 64.
+/// The maps of a Product, in device memory. Boxes are 64 columns wide; those of operands that are read by
+/// rows are 128 rows high, all others 64.
 struct ProductMaps {
-  CUtensorMap a, b, b_diagonal, out, out_diagonal;
+  CUtensorMap a, b, b_diagonal, a_by_column, b_by_column, out, out_diagonal;
 };
 
 /// 128 x 256 or 128 x 128 of one product of one matrix.

@@ -13,7 +13,7 @@ __device__ __forceinline__ void square_rows(const Team& team, const DeviceMatrix
                                             const Chunk& chunk) {
   if (status.active == 0) return;
   const bool aligned = aligned4<X>(x.direction);
-  const int j = chunk.col + 4 * team.thread, last = min(chunk.row + kChunkRows, x.rows);
+  const int j = chunk.col + 4 * team.thread, last = chunk.row_end;
   double across[4] = {};
   for (int i = chunk.row; i < last; ++i) {
     T o[4];

@@ -45,9 +45,6 @@ class StandardIteration final : public Orthogonalizer {
     const Bucket& b = item.b;
     const int n = b.short_side(), l = b.long_side();
     const bool wide = b.rows <= b.cols;
-    const auto copy = [&](void* to, const void* from, std::size_t bytes) {
-      check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream), "copying an iterate");
-    };
     const DType dtype = precision_.dtype;
     const std::int64_t square = std::int64_t{n} * item.stride, whole = std::int64_t{b.rows} * b.row_stride;
     const BlasMatrices x{b.x, dtype, b.row_stride, whole}, y{item.y, dtype, b.row_stride, whole};
@@ -60,9 +57,9 @@ class StandardIteration final : public Orthogonalizer {
     };
     const BlasMatrices left = wide ? x : x.transpose();
     run({.m = n, .n = n, .k = l, .a = left, .b = left.transpose(), .c = gram});
-    copy(polynomial.data, gram.data, static_cast<std::size_t>(square) * b.batch * size_of(dtype));
+    enqueue_copy(item.polynomial, item.gram, dtype, std::int64_t{n} * b.batch, n, item.stride, stream);
     run({.m = n, .n = n, .k = n, .a = gram, .b = gram, .c = polynomial, .alpha = triple.c, .beta = triple.b});
-    copy(y.data, x.data, x_bytes(b, size_of(dtype)));
+    enqueue_copy(item.y, b.x, dtype, std::int64_t{b.rows} * b.batch, b.cols, b.row_stride, stream);
     run({.m = b.rows,
          .n = b.cols,
          .k = n,

@@ -13,8 +13,8 @@ constexpr int kStagedBoxes = 4;  // of a warpgroup at a time
 /// What a warpgroup hands to its storing thread.
 struct StoreList {
   struct Store {
-    int box;
-    bool diagonal;  ///< goes to out_diagonal instead of out
+    int box, boxes;  ///< the first, and how many side by side
+    bool diagonal;   ///< goes to out_diagonal instead of out
     int x, y, z;
   };
   const ProductMaps* maps;  ///< null: there is nothing more
@@ -23,11 +23,12 @@ struct StoreList {
   Store stores[2 * kStagedBoxes];
 };
 
-/// A warpgroup's end of the staging memory. All its threads call everything.
+/// A warpgroup's end of the staging memory. All its threads call everything. One thread of a warp
+/// arrives for all: arrivals at a barrier go one by one.
 class Staging {
  public:
-  __device__ Staging(char* boxes, StoreList* list, std::uint64_t* staged, std::uint64_t* free, bool leader)
-      : boxes_(boxes), list_(list), staged_(staged), free_(free), leader_(leader) {}
+  __device__ Staging(char* boxes, StoreList* list, std::uint64_t* staged, std::uint64_t* free, int thread)
+      : boxes_(boxes), list_(list), staged_(staged), free_(free), thread_(thread) {}
 
   __device__ void open() {
     barrier_wait(free_, phase_ ^ 1);  // the first time it is free
@@ -44,18 +45,19 @@ class Staging {
     return first;
   }
   __device__ char* box(int index) const { return boxes_ + index * kBox; }
-  __device__ void store(int box, bool diagonal, int x, int y, int z) {
-    if (leader_) list_->stores[count_] = {box, diagonal, x, y, z};
+  __device__ void store(int box, int boxes, bool diagonal, int x, int y, int z) {
+    if (thread_ == 0) list_->stores[count_] = {box, boxes, diagonal, x, y, z};
     ++count_;
   }
   __device__ void send(const ProductMaps* maps, int signal) {
-    if (leader_) {
+    if (thread_ == 0) {
       list_->maps = maps;
       list_->count = count_;
       list_->signal = signal;
     }
     fence_shared_for_copies();
-    barrier_arrive(staged_);
+    __syncwarp();
+    if (thread_ % 32 == 0) barrier_arrive(staged_);
     phase_ ^= 1;
   }
 
@@ -63,7 +65,7 @@ class Staging {
   char* boxes_;
   StoreList* list_;
   std::uint64_t *staged_, *free_;
-  bool leader_;
+  int thread_;
   std::uint32_t phase_ = 0;
   int used_ = 0, count_ = 0;
 };
@@ -77,7 +79,8 @@ __device__ inline void store_results(const char* boxes, const StoreList& list, s
     if (maps == nullptr) return;
     for (int k = 0; k < list.count; ++k) {
       const StoreList::Store& s = list.stores[k];
-      store_box(s.diagonal ? &maps->out_diagonal : &maps->out, boxes + s.box * kBox, s.x, s.y, s.z);
+      const CUtensorMap* map = s.diagonal ? &maps->out_diagonal : &maps->out;
+      for (int b = 0; b < s.boxes; ++b) store_box(map, boxes + (s.box + b) * kBox, s.x + 64 * b, s.y, s.z);
     }
     commit_stores();
     const int signal = list.signal;
@@ -90,69 +93,110 @@ __device__ inline void store_results(const char* boxes, const StoreList& list, s
   }
 }
 
-/// alpha sums + on_diagonal I, columns 64 c to 64 c + 63 of the warpgroup's part.
+/// Whether the tile lies in one of the 256 x 256 blocks on the diagonal of a symmetric result.
+__device__ __forceinline__ bool on_diagonal(const Tile& t) { return t.symmetric && t.row / 256 == t.col / 256; }
+
+/// How many of the tile's columns the warpgroup is to compute: on the diagonal up to it.
+__device__ __forceinline__ int columns_of(const Tile& t, int group) {
+  return on_diagonal(t) ? t.row + 64 * (group + 1) - t.col : 256;
+}
+
+/// Columns 64 c to 64 c + 63 of alpha sums.
 template <class T>
-__device__ __forceinline__ Fragment rounded(const float (&sums)[128], int c, float alpha, float on_diagonal,
-                                            int to_diagonal) {
+__device__ __forceinline__ Fragment rounded(const float (&sums)[128], int c, float alpha) {
+  Fragment box;
+#pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    const float* s = &sums[4 * (8 * c + j)];
+    box.upper[j] = pack<T>(alpha * s[0], alpha * s[1]);
+    box.lower[j] = pack<T>(alpha * s[2], alpha * s[3]);
+  }
+  return box;
+}
+
+/// Columns 64 c to 64 c + 63 of alpha sums + delta I, where they lie on the diagonal.
+template <class T>
+__device__ __forceinline__ Fragment rounded(const float (&sums)[128], int c, float alpha, float delta, int thread) {
+  const int to_diagonal = fragment_row(thread) - fragment_col(thread, 0);
   Fragment box;
 #pragma unroll
   for (int j = 0; j < 8; ++j) {
     const float* s = &sums[4 * (8 * c + j)];
     const int at = to_diagonal - 8 * j;  // 0: the first column of the pair is on the diagonal of the upper row
-    box.upper[j] = pack<T>(alpha * s[0] + (at == 0 ? on_diagonal : 0), alpha * s[1] + (at == 1 ? on_diagonal : 0));
-    box.lower[j] = pack<T>(alpha * s[2] + (at == -8 ? on_diagonal : 0), alpha * s[3] + (at == -7 ? on_diagonal : 0));
+    box.upper[j] = pack<T>(alpha * s[0] + (at == 0 ? delta : 0), alpha * s[1] + (at == 1 ? delta : 0));
+    box.lower[j] = pack<T>(alpha * s[2] + (at == -8 ? delta : 0), alpha * s[3] + (at == -7 ? delta : 0));
   }
   return box;
 }
 
-/// Stages the warpgroup's rows of a tile. Of a symmetric result only what lies on and below the
-/// diagonal of 256 x 256 blocks is kept; these blocks are whole, and symmetric to the last bit,
-/// for the iteration amplifies what is not.
+/// Off the diagonal: 64 x 256 as they are. Kept short and straight, it is what most tiles wait for.
 template <class T>
-__device__ __forceinline__ void stage_result(const ProductMaps* maps, const Tile& t, const float (&sums)[128],
-                                             Staging& staging, int group, int thread) {
-  const int row0 = t.row + group * 64, row = row0 + fragment_row(thread);
+__device__ __forceinline__ void stage_plain(const ProductMaps* maps, const Tile& t, const float (&sums)[128],
+                                            Staging& staging, int row0, int thread) {
+  staging.open();
+  const int box = staging.reserve(4, maps);
+#pragma unroll
+  for (int c = 0; c < 4; ++c) rounded<T>(sums, c, t.alpha).write(staging.box(box + c), thread);
+  staging.store(box, 4, false, t.col, row0, t.out);
+  staging.send(maps, t.signal);
+}
+
+/// In a block on the diagonal: what lies on and below it, and its mirror image. Such a block is whole, and
+/// symmetric to the last bit, for the iteration amplifies what is not.
+template <class T>
+__device__ __forceinline__ void stage_mirrored(const ProductMaps* maps, const Tile& t, const float (&sums)[128],
+                                               Staging& staging, int row0, int group, int thread) {
   staging.open();
 #pragma unroll
   for (int c = 0; c < 4; ++c) {
     const int col0 = t.col + c * 64;
-    if (c * 64 >= t.width || (t.symmetric && col0 > row0)) break;
-    const bool diagonal = t.symmetric && col0 == row0;
-    const bool mirror = t.symmetric && col0 < row0 && col0 / 256 == row0 / 256;
-    const int to_diagonal = row - col0 - fragment_col(thread, 0);
-    Fragment result = rounded<T>(sums, c, t.alpha, t.delta, to_diagonal);
-    const int box = staging.reserve(mirror || diagonal ? 2 : 1, maps);
+    if (col0 > row0) break;
+    const bool diagonal = col0 == row0;
+    Fragment result;
+    if (diagonal) result = rounded<T>(sums, c, t.alpha, t.delta, thread);
+    else result = rounded<T>(sums, c, t.alpha);
+    const int box = staging.reserve(2, maps);
     char* second = staging.box(box + 1);
-    if (mirror || diagonal) result.write_transposed(second, thread);
+    result.write_transposed(second, thread);
     if (diagonal) {
       sync_warpgroup(group);
       result.take_upper_triangle(second, thread);
     }
     result.write(staging.box(box), thread);
-    staging.store(box, false, col0, row0, t.out);
-    if (mirror) staging.store(box + 1, false, row0, col0, t.out);
+    staging.store(box, 1, false, col0, row0, t.out);
+    if (!diagonal) staging.store(box + 1, 1, false, row0, col0, t.out);
     if (!t.write_shifted || col0 / 128 != row0 / 128) continue;
     if (diagonal) {
-      result = rounded<T>(sums, c, t.alpha, t.delta + t.shift, to_diagonal);
+      result = rounded<T>(sums, c, t.alpha, t.delta + t.shift, thread);
       result.take_upper_triangle(second, thread);
       sync_warpgroup(group);
       result.write(second, thread);
     }
-    staging.store(diagonal ? box + 1 : box, true, col0 % 128, row0, t.out);
-    if (mirror) staging.store(box + 1, true, row0 % 128, col0, t.out);
+    staging.store(diagonal ? box + 1 : box, 1, true, col0 % 128, row0, t.out);
+    if (!diagonal) staging.store(box + 1, 1, true, row0 % 128, col0, t.out);
   }
   staging.send(maps, t.signal);
 }
 
-/// Each row's sum of squares over the tile. In the order of the columns: the same bits every time.
+/// Stages the warpgroup's rows of a tile.
+template <class T>
+__device__ __forceinline__ void stage_result(const ProductMaps* maps, const Tile& t, const float (&sums)[128],
+                                             Staging& staging, int group, int thread) {
+  const int row0 = t.row + group * 64;
+  if (on_diagonal(t)) stage_mirrored<T>(maps, t, sums, staging, row0, group, thread);
+  else stage_plain<T>(maps, t, sums, staging, row0, thread);
+}
+
+/// Each row's sum of squares over the tile. In a fixed order: the same bits every time.
 __device__ __forceinline__ void write_row_squares(const Tile& t, const float (&sums)[128], int group, int thread) {
   const int lane = thread % 32, row = t.row + group * 64 + fragment_row(thread);
   float upper = 0, lower = 0;
 #pragma unroll
-  for (int j = 0; j < 32; ++j) {
+  for (int j = 0; j < 32; j += 4) {  // four at a time: a single chain of sums would be one long wait
     const float* s = &sums[4 * j];
-    upper += s[0] * s[0] + s[1] * s[1];
-    lower += s[2] * s[2] + s[3] * s[3];
+    const auto pair = [&](int k) { return s[k] * s[k] + s[k + 1] * s[k + 1]; };
+    upper += (pair(0) + pair(4)) + (pair(8) + pair(12));
+    lower += (pair(2) + pair(6)) + (pair(10) + pair(14));
   }
   for (int d = 1; d < 4; d *= 2) {
     upper += __shfl_xor_sync(~0u, upper, d);

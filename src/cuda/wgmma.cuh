@@ -18,10 +18,12 @@ namespace trasmuon::cuda {
   TRASMUON_D32                                                                       \
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47" \
   ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define TRASMUON_D96                                                                 \
+  TRASMUON_D64                                                                       \
+  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79" \
+  ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
 #define TRASMUON_D128                                                                            \
-  TRASMUON_D64                                                                                   \
-  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"             \
-  ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"             \
+  TRASMUON_D96                                                                                   \
   ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111" \
   ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define TRASMUON_IO8(d, i)                                                                                    \
@@ -31,6 +33,7 @@ namespace trasmuon::cuda {
 #define TRASMUON_IO64(d, i) TRASMUON_IO32(d, i), TRASMUON_IO32(d, i + 32)
 #define TRASMUON_IO_FIRST32 TRASMUON_IO32(d, 0)
 #define TRASMUON_IO_FIRST64 TRASMUON_IO64(d, 0)
+#define TRASMUON_IO_FIRST96 TRASMUON_IO64(d, 0), TRASMUON_IO32(d, 64)
 #define TRASMUON_IO128 TRASMUON_IO64(d, 0), TRASMUON_IO64(d, 64)
 #define TRASMUON_WGMMA(N, TYPE, D, IO, A, B, ACCUMULATE, TRANS_A, TRANS_B)                          \
   asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " ACCUMULATE                                       \
@@ -43,12 +46,16 @@ namespace trasmuon::cuda {
 /// The first N / 2 of d; accumulate = 0 starts from zero.
 template <class T, int N, int TransposeA, int TransposeB, int Size>
 __device__ __forceinline__ void wgmma(float (&d)[Size], std::uint64_t a, std::uint64_t b, int accumulate) {
-  static_assert((N == 256 || N == 128 || N == 64) && Size >= N / 2);
+  static_assert((N == 256 || N == 192 || N == 128 || N == 64) && Size >= N / 2);
   constexpr bool kHalf = std::is_same_v<T, __half>;
   if constexpr (N == 256 && kHalf) {
     TRASMUON_WGMMA("256", "f16", TRASMUON_D128, TRASMUON_IO128, "%128", "%129", "%130", "%131", "%132");
   } else if constexpr (N == 256) {
     TRASMUON_WGMMA("256", "bf16", TRASMUON_D128, TRASMUON_IO128, "%128", "%129", "%130", "%131", "%132");
+  } else if constexpr (N == 192 && kHalf) {
+    TRASMUON_WGMMA("192", "f16", TRASMUON_D96, TRASMUON_IO_FIRST96, "%96", "%97", "%98", "%99", "%100");
+  } else if constexpr (N == 192) {
+    TRASMUON_WGMMA("192", "bf16", TRASMUON_D96, TRASMUON_IO_FIRST96, "%96", "%97", "%98", "%99", "%100");
   } else if constexpr (N == 128 && kHalf) {
     TRASMUON_WGMMA("128", "f16", TRASMUON_D64, TRASMUON_IO_FIRST64, "%64", "%65", "%66", "%67", "%68");
   } else if constexpr (N == 128) {
@@ -62,12 +69,14 @@ __device__ __forceinline__ void wgmma(float (&d)[Size], std::uint64_t a, std::ui
 
 #undef TRASMUON_WGMMA
 #undef TRASMUON_IO128
+#undef TRASMUON_IO_FIRST96
 #undef TRASMUON_IO_FIRST64
 #undef TRASMUON_IO_FIRST32
 #undef TRASMUON_IO64
 #undef TRASMUON_IO32
 #undef TRASMUON_IO8
 #undef TRASMUON_D128
+#undef TRASMUON_D96
 #undef TRASMUON_D64
 #undef TRASMUON_D32
 
