@@ -72,6 +72,14 @@ int trasmuon_optimizer_step_on_streams(trasmuon_optimizer* optimizer, const tras
   });
 }
 
+int trasmuon_optimizer_refresh_recorded(trasmuon_optimizer* optimizer, void* const* streams, size_t stream_count) {
+  return guarded(__func__, [&] {
+    trasmuon_optimizer& o = require(optimizer, "optimizer");
+    require_array(streams, stream_count, "streams");
+    o.optimizer.refresh_recorded(std::span(streams, stream_count));
+  });
+}
+
 int trasmuon_optimizer_group_count(const trasmuon_optimizer* optimizer, size_t* count) {
   return guarded(__func__, [&] { require(count, "count") = optimizer_of(optimizer).group_count(); });
 }

@@ -86,6 +86,13 @@ class CudaBackend final : public Backend {
     }
     batch->run(matrices, stages_.description, static_cast<cudaStream_t>(stream));
   }
+  void refresh_recorded(std::span<Matrix> matrices, const Step& step, void* stream) override {
+    const OnDevice guard(device_);
+    const auto batch = batches_.find(matrices.data());
+    if (batch == batches_.end()) return;
+    step(stages_, matrices);
+    batch->second->refresh_recorded(stages_.description, static_cast<cudaStream_t>(stream));
+  }
   void diagnose(std::span<Matrix> matrices, std::size_t first, std::size_t count) override {
     const OnDevice guard(device_);
     const auto batch = batches_.find(matrices.data());

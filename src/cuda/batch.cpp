@@ -15,8 +15,8 @@ namespace {
 std::size_t most_scratch(const Card& card) { return std::max(std::size_t{2} << 30, card.memory / 16); }
 
 bool same_plan(const StepDescription& a, const StepDescription& b) {
-  if (a.kind != b.kind || a.orthogonalize.has_value() != b.orthogonalize.has_value()) return false;
-  if (!a.orthogonalize) return true;
+  if (a.kind != b.kind || a.scalars.trust != b.scalars.trust) return false;
+  if (!a.orthogonalize || !b.orthogonalize) return a.orthogonalize.has_value() == b.orthogonalize.has_value();
   const OrthogonalizeStage &x = *a.orthogonalize, &y = *b.orthogonalize;
   return x.precision == y.precision && x.form == y.form && x.triples == y.triples;
 }
@@ -156,7 +156,7 @@ void Batch::record() {
 }
 
 void Batch::run(std::span<const Matrix> matrices, const StepDescription& step, cudaStream_t stream) {
-  if (!planned_ || !same_plan(*planned_, step) || planned_->scalars.trust != step.scalars.trust) {
+  if (!planned_ || !same_plan(*planned_, step)) {
     refuse_capture(stream);
     plan(matrices, step);
   }
@@ -169,6 +169,16 @@ void Batch::run(std::span<const Matrix> matrices, const StepDescription& step, c
   refresh_tables(matrices, step, stream);
   if (graph_ == nullptr) record();
   check(cudaGraphLaunch(graph_, stream), "cudaGraphLaunch");
+}
+
+void Batch::refresh_recorded(const StepDescription& step, cudaStream_t stream) {
+  if (is_capturing(stream)) throw Error("refresh_recorded: cannot be recorded itself, call it between replays");
+  if (planned_ && !same_plan(*planned_, step)) {
+    throw Error("refresh_recorded: what a step consists of has changed since it was recorded, record it anew");
+  }
+  for (const auto& part : parts_) {
+    for (StepScalars* scalars : part->recorded_scalars) upload(scalars, &step.scalars, sizeof step.scalars, stream);
+  }
 }
 
 void Batch::diagnose(std::span<const Matrix> matrices, std::size_t first, std::size_t count) {

@@ -22,6 +22,8 @@ class Batch {
 
   /// The matrices may point elsewhere than before, but have the shapes they were made with.
   void run(std::span<const Matrix> matrices, const StepDescription& step, cudaStream_t stream);
+  /// Gives the step's scalars to all steps that the caller has recorded.
+  void refresh_recorded(const StepDescription& step, cudaStream_t stream);
   /// Fills the diagnostics of the matrices [first, first + count). Waits for the device.
   void diagnose(std::span<const Matrix> matrices, std::size_t first, std::size_t count);
   std::size_t workspace_bytes() const { return scratch_.bytes(); }

@@ -187,12 +187,13 @@ StepMemory Part::keep_tables(std::span<const Matrix> all, const StepScalars& sca
   const auto keep = [&](const void* host, std::size_t bytes) {
     recorded.emplace_back(bytes);
     upload(recorded.back().data(), host, bytes, copies);
-    return static_cast<const void*>(recorded.back().data());
+    return static_cast<void*>(recorded.back().data());
   };
   const std::vector<DeviceMatrix> table = pointed_at(all);
   StepMemory kept = memory;
   kept.matrices = static_cast<const DeviceMatrix*>(keep(table.data(), table.size() * sizeof(DeviceMatrix)));
-  kept.scalars = static_cast<const StepScalars*>(keep(&scalars, sizeof scalars));
+  recorded_scalars.push_back(static_cast<StepScalars*>(keep(&scalars, sizeof scalars)));
+  kept.scalars = recorded_scalars.back();
   check(cudaStreamSynchronize(copies), "keeping the tables");
   return kept;
 }

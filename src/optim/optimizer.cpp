@@ -35,6 +35,11 @@ struct GroupEntry {
   std::map<Device, std::vector<Matrix>> matrices;
 };
 
+void* stream_of(const Device& device, std::span<void* const> streams) {
+  const auto index = static_cast<std::size_t>(device.index);
+  return index < streams.size() ? streams[index] : nullptr;
+}
+
 bool keeps_master(const Entry& entry) {
   return std::any_of(entry.state.begin(), entry.state.end(), [](const auto& t) { return t.spec.name == "master"; });
 }
@@ -261,10 +266,16 @@ void Optimizer::step_on_streams(std::span<const TensorView> gradients, std::span
     for (GroupEntry& group : impl_->groups) {
       for (auto& [device, matrices] : group.matrices) {
         if (device.type != type) continue;
-        const auto index = static_cast<std::size_t>(device.index);
-        impl_->backend(device).run(matrices, step_of(group.options), index < streams.size() ? streams[index] : nullptr);
+        impl_->backend(device).run(matrices, step_of(group.options), stream_of(device, streams));
       }
     }
+  }
+}
+
+void Optimizer::refresh_recorded(std::span<void* const> streams) {
+  for (GroupEntry& group : impl_->groups) {
+    for (auto& [device, matrices] : group.matrices)
+      impl_->backend(device).refresh_recorded(matrices, step_of(group.options), stream_of(device, streams));
   }
 }
 

@@ -137,6 +137,38 @@ TEST_F(CudaOptimizer, ARecordedStepKeepsItsGradientsAndScalars) {
   check_cuda(cudaStreamDestroy(stream));
 }
 
+TEST_F(CudaOptimizer, ARecordedStepTakesRefreshedOptions) {
+  cudaStream_t stream = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  void* const streams[] = {stream};
+  Model model(memory, Device::cuda(0)), reference(memory, Device::cuda(0));
+  model.optimizer.step(model.gradients(), stream);
+  check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  model.optimizer.step(model.gradients(), stream);
+  EXPECT_THROW(model.optimizer.refresh_recorded(streams), Error);
+  cudaGraph_t graph = nullptr;
+  check_cuda(cudaStreamEndCapture(stream, &graph));
+  cudaGraphExec_t exec = nullptr;
+  check_cuda(cudaGraphInstantiate(&exec, graph, 0));
+  reference.optimizer.step(reference.gradients());
+  for (double lr : {0.05, 0.01, 0.02}) {
+    model.optimizer.set_lr(lr);
+    model.optimizer.refresh_recorded(streams);
+    check_cuda(cudaGraphLaunch(exec, stream));
+    reference.optimizer.set_lr(lr);
+    reference.optimizer.step(reference.gradients());
+  }
+  check_cuda(cudaStreamSynchronize(stream));
+  EXPECT_EQ(memory.fetch<float>(model.w, 64 * 48), memory.fetch<float>(reference.w, 64 * 48));
+  EXPECT_EQ(memory.fetch<float>(model.b, 64), memory.fetch<float>(reference.b, 64));
+
+  model.optimizer.set(0, "ns_steps", 3);  // other kernels than were recorded
+  EXPECT_THROW(model.optimizer.refresh_recorded(streams), Error);
+  check_cuda(cudaGraphExecDestroy(exec));
+  check_cuda(cudaGraphDestroy(graph));
+  check_cuda(cudaStreamDestroy(stream));
+}
+
 TEST_F(CudaOptimizer, GradientsMayMoveAndBeMissing) {
   Model model(memory, Device::cuda(0)), reference(memory, Device::cuda(0));
   float* elsewhere = Model::fill(memory, 64 * 48, 3);

@@ -126,6 +126,28 @@ TEST_F(LibtorchStreams, ABackwardAndItsStepCanBeRecorded) {
   EXPECT_TRUE(recorded.detach().equal(plain.detach()));
 }
 
+TEST_F(LibtorchStreams, ARecordedStepTakesRefreshedOptions) {
+  const c10::cuda::CUDAStreamGuard guard(c10::cuda::getStreamFromPool());
+  torch::Tensor recorded = start(), plain = start();
+  recorded.mutable_grad() = torch::ones_like(recorded);
+  plain.mutable_grad() = torch::ones_like(plain);
+  TrasMuon optimizer({recorded}, {.lr = 0.02}), reference({plain}, {.lr = 0.02});
+  optimizer.step();
+  reference.step();
+  at::cuda::CUDAGraph graph;
+  graph.capture_begin();
+  optimizer.step();
+  graph.capture_end();
+  for (double lr : {0.01, 0.05, 0.02}) {
+    optimizer.param_groups().front().options().set_lr(lr);
+    optimizer.refresh_recorded();
+    graph.replay();
+    reference.param_groups().front().options().set_lr(lr);
+    reference.step();
+  }
+  EXPECT_TRUE(recorded.equal(plain));
+}
+
 TEST_F(LibtorchStreams, TheFirstStepCannotBeRecorded) {
   const c10::cuda::CUDAStreamGuard guard(c10::cuda::getStreamFromPool());
   torch::Tensor weight = start();

@@ -67,6 +67,13 @@ class Optimizer : public torch::optim::Optimizer {
     return loss;
   }
 
+  /// A step recorded in a CUDA graph has the options of then. This gives it the options of now, for replays
+  /// that come after it on torch's current streams.
+  void refresh_recorded() {
+    binding_.core->set_options(rules());
+    binding_.core->refresh_recorded(detail::current_streams(binding_.gpus));
+  }
+
   /// As in the base class, but what is wrong with the group is said here, not in the next step.
   void add_param_group(const OptimizerParamGroup& group) {
     torch::optim::Optimizer::add_param_group(group);
