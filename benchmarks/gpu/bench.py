@@ -110,15 +110,18 @@ def main():
     print(", ".join(f"{name} {value:.4g}" for name, value in limits.items()))
 
     def report(model, name, times, note=""):
-        result["milliseconds, median and minimum"].setdefault(model, {})[name] = times
+        result["milliseconds, median and minimum"][model][name] = times
         print(f"  {name:48} {times[0]:9.3f} ms ({times[1]:.3f}){note}", flush=True)
         if arguments.json:  # each time: compiling a peer may take long, or fail
             with open(arguments.json, "w") as file:
                 json.dump(result, file, indent=1)
 
+    def begin(model, shapes):
+        result["milliseconds, median and minimum"][model] = {"floor": floor(shapes, limits)}
+        print(f"{model}, floor {floor(shapes, limits):.3f} ms")
+
     for model, shapes in () if arguments.only else MODELS.items():
-        print(f"{model}, floor {floor(shapes, limits):.2f} ms")
-        result["milliseconds, median and minimum"].setdefault(model, {})["floor"] = floor(shapes, limits)
+        begin(model, shapes)
         tensors = parameters(shapes, torch.float32)
         for rule in ("trasmuon", "normuon", "muon", "adamw"):
             times, memory = ours(arguments.path, rule, tensors)
@@ -134,7 +137,7 @@ def main():
         del tensors
         torch.cuda.empty_cache()
     for model, shapes in others.items():
-        print(f"{model}, floor {floor(shapes, limits):.3f} ms")
+        begin(model, shapes)
         tensors = parameters(shapes, torch.float32)
         report(model, "ours, trasmuon", ours(arguments.path, "trasmuon", tensors)[0])
 

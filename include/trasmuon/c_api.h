@@ -132,9 +132,10 @@ TRASMUON_API int trasmuon_optimizer_step_on(trasmuon_optimizer* optimizer, const
 /* The same for parameters on several GPUs: streams[i] is that of device TRASMUON_CUDA + i. */
 TRASMUON_API int trasmuon_optimizer_step_on_streams(trasmuon_optimizer* optimizer, const trasmuon_tensor* gradients,
                                                     size_t count, void* const* streams, size_t stream_count);
-/* Gives steps recorded in CUDA graphs of yours the options of now, for replays that come after it on the streams. */
-TRASMUON_API int trasmuon_optimizer_refresh_recorded(trasmuon_optimizer* optimizer, void* const* streams,
-                                                     size_t stream_count);
+/* Gives steps recorded in CUDA graphs of yours the options of now, for replays that come after it on the stream. */
+TRASMUON_API int trasmuon_optimizer_refresh_recorded(trasmuon_optimizer* optimizer, void* stream);
+TRASMUON_API int trasmuon_optimizer_refresh_recorded_on_streams(trasmuon_optimizer* optimizer, void* const* streams,
+                                                                size_t stream_count);
 
 TRASMUON_API int trasmuon_optimizer_group_count(const trasmuon_optimizer* optimizer, size_t* count);
 /* A copy, which the caller destroys. */

@@ -82,9 +82,10 @@ class TRASMUON_API Optimizer {
   /// The same for parameters on several GPUs: streams[i] is that of cuda:i, and where there is
   /// none, its default stream.
   void step_on_streams(std::span<const TensorView> gradients, std::span<void* const> streams);
-  /// A step recorded in a CUDA graph of yours has the options of then. This gives them the options of now,
-  /// for replays that come after it on the streams; what a step consists of must be as it was.
-  void refresh_recorded(std::span<void* const> streams = {});
+  /// Steps recorded in CUDA graphs of yours have the options of then. This gives them the options of now, for
+  /// replays that come after it on the stream; what a step consists of must be as it was.
+  void refresh_recorded(void* stream = nullptr);
+  void refresh_recorded_on_streams(std::span<void* const> streams);  ///< as in step_on_streams
 
   std::size_t group_count() const;
   const Options& options(std::size_t group) const;

@@ -72,11 +72,16 @@ int trasmuon_optimizer_step_on_streams(trasmuon_optimizer* optimizer, const tras
   });
 }
 
-int trasmuon_optimizer_refresh_recorded(trasmuon_optimizer* optimizer, void* const* streams, size_t stream_count) {
+int trasmuon_optimizer_refresh_recorded(trasmuon_optimizer* optimizer, void* stream) {
+  return guarded(__func__, [&] { require(optimizer, "optimizer").optimizer.refresh_recorded(stream); });
+}
+
+int trasmuon_optimizer_refresh_recorded_on_streams(trasmuon_optimizer* optimizer, void* const* streams,
+                                                   size_t stream_count) {
   return guarded(__func__, [&] {
     trasmuon_optimizer& o = require(optimizer, "optimizer");
     require_array(streams, stream_count, "streams");
-    o.optimizer.refresh_recorded(std::span(streams, stream_count));
+    o.optimizer.refresh_recorded_on_streams(std::span(streams, stream_count));
   });
 }
 

@@ -50,8 +50,9 @@ class CpuBackend final : public Backend {
     for (std::size_t i = 0; i < in.size(); ++i) lanes_[0]->orthogonalize(in[i], out[i], stage);
   }
 
-  void refresh_recorded(std::span<Matrix>, const Step&, void*) override {}  // there are none
-  void diagnose(std::span<Matrix>, std::size_t, std::size_t) override {}    // filled by the step
+  void check_recorded(std::span<Matrix>, const Step&, void*) override {}  // there are none
+  void refresh_recorded(std::span<Matrix>, const Step&, void*) override {}
+  void diagnose(std::span<Matrix>, std::size_t, std::size_t) override {}  // filled by the step
 
   void check(const Options& options) const override {
     std::visit(

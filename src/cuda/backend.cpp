@@ -86,12 +86,17 @@ class CudaBackend final : public Backend {
     }
     batch->run(matrices, stages_.description, static_cast<cudaStream_t>(stream));
   }
+  void check_recorded(std::span<Matrix> matrices, const Step& step, void* stream) override {
+    if (Batch* batch = described(matrices, step); batch != nullptr) {
+      const OnDevice guard(device_);
+      batch->check_recorded(stages_.description, static_cast<cudaStream_t>(stream));
+    }
+  }
   void refresh_recorded(std::span<Matrix> matrices, const Step& step, void* stream) override {
-    const OnDevice guard(device_);
-    const auto batch = batches_.find(matrices.data());
-    if (batch == batches_.end()) return;
-    step(stages_, matrices);
-    batch->second->refresh_recorded(stages_.description, static_cast<cudaStream_t>(stream));
+    if (Batch* batch = described(matrices, step); batch != nullptr) {
+      const OnDevice guard(device_);
+      batch->refresh_recorded(stages_.description, static_cast<cudaStream_t>(stream));
+    }
   }
   void diagnose(std::span<Matrix> matrices, std::size_t first, std::size_t count) override {
     const OnDevice guard(device_);
@@ -131,6 +136,14 @@ class CudaBackend final : public Backend {
   }
 
  private:
+  /// The batch of this list, if it has been stepped, and the step in stages_.description.
+  Batch* described(std::span<Matrix> matrices, const Step& step) {
+    const auto batch = batches_.find(matrices.data());
+    if (batch == batches_.end()) return nullptr;
+    step(stages_, matrices);
+    return batch->second.get();
+  }
+
   int device_;
   std::unique_ptr<Card> card_;
   CudaStages stages_;

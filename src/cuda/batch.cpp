@@ -42,6 +42,11 @@ Batch::~Batch() {
 /// Sorts the matrices by the way they are stepped and by shape, and cuts them into parts.
 void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) {
   check(cudaDeviceSynchronize(), "waiting for the step before");
+  planned_.reset();  // until the new plan is whole
+  if (graph_ != nullptr) (void)cudaGraphExecDestroy(graph_);
+  graph_ = nullptr;
+  recordings_void_ |= !recorded_scalars_.empty();
+  recorded_scalars_.clear();
   parts_.clear();
   std::vector<std::size_t> order(matrices.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -88,12 +93,10 @@ void Batch::plan(std::span<const Matrix> matrices, const StepDescription& step) 
     }
     part->make_tables(reinterpret_cast<const StepScalars*>(scalars_.data()));
   }
-  planned_ = step;
   last_scalars_.clear();
   // The caller's stream need not wait for the one the tables were written on.
   check(cudaDeviceSynchronize(), "writing the tables");
-  if (graph_ != nullptr) (void)cudaGraphExecDestroy(graph_);
-  graph_ = nullptr;
+  planned_ = step;
 }
 
 void Batch::refresh_tables(std::span<const Matrix> matrices, const StepDescription& step, cudaStream_t stream) {
@@ -103,6 +106,23 @@ void Batch::refresh_tables(std::span<const Matrix> matrices, const StepDescripti
   if (bytes == last_scalars_) return;
   upload(scalars_.data(), bytes.data(), bytes.size(), stream);
   last_scalars_ = std::move(bytes);
+}
+
+/// Tables that stay as they are now, whatever later steps are given: a graph of the caller's does what was
+/// recorded, until its scalars are refreshed. They live as long as the plan.
+std::vector<StepMemory> Batch::keep_tables(std::span<const Matrix> matrices, const StepScalars& scalars) {
+  const BesideRecording beside;
+  DeviceMemory kept(sizeof scalars);
+  upload(kept.data(), &scalars, kept.bytes(), recorder_);
+  std::vector<StepMemory> memories;
+  for (auto& part : parts_) {
+    memories.push_back(part->keep_table(matrices, recorder_));
+    memories.back().scalars = reinterpret_cast<const StepScalars*>(kept.data());
+  }
+  check(cudaStreamSynchronize(recorder_), "keeping the tables");
+  recorded_scalars_.push_back(std::move(kept));
+  recordings_void_ = false;
+  return memories;
 }
 
 void Batch::enqueue(std::span<const StepMemory> memories, cudaStream_t stream) {
@@ -161,9 +181,7 @@ void Batch::run(std::span<const Matrix> matrices, const StepDescription& step, c
     plan(matrices, step);
   }
   if (is_capturing(stream)) {
-    std::vector<StepMemory> memories;
-    for (auto& part : parts_) memories.push_back(part->keep_tables(matrices, step.scalars, recorder_));
-    enqueue(memories, stream);
+    enqueue(keep_tables(matrices, step.scalars), stream);
     return;
   }
   refresh_tables(matrices, step, stream);
@@ -171,14 +189,14 @@ void Batch::run(std::span<const Matrix> matrices, const StepDescription& step, c
   check(cudaGraphLaunch(graph_, stream), "cudaGraphLaunch");
 }
 
-void Batch::refresh_recorded(const StepDescription& step, cudaStream_t stream) {
+void Batch::check_recorded(const StepDescription& step, cudaStream_t stream) const {
   if (is_capturing(stream)) throw Error("refresh_recorded: cannot be recorded itself, call it between replays");
-  if (planned_ && !same_plan(*planned_, step)) {
+  if (recordings_void_ || (!recorded_scalars_.empty() && !same_plan(*planned_, step)))
     throw Error("refresh_recorded: what a step consists of has changed since it was recorded, record it anew");
-  }
-  for (const auto& part : parts_) {
-    for (StepScalars* scalars : part->recorded_scalars) upload(scalars, &step.scalars, sizeof step.scalars, stream);
-  }
+}
+
+void Batch::refresh_recorded(const StepDescription& step, cudaStream_t stream) {
+  for (const DeviceMemory& scalars : recorded_scalars_) upload(scalars.data(), &step.scalars, scalars.bytes(), stream);
 }
 
 void Batch::diagnose(std::span<const Matrix> matrices, std::size_t first, std::size_t count) {

@@ -22,7 +22,9 @@ class Batch {
 
   /// The matrices may point elsewhere than before, but have the shapes they were made with.
   void run(std::span<const Matrix> matrices, const StepDescription& step, cudaStream_t stream);
-  /// Gives the step's scalars to all steps that the caller has recorded.
+  /// Gives the step's scalars to all steps that the caller has recorded. Check first: it throws Error if
+  /// they cannot take them.
+  void check_recorded(const StepDescription& step, cudaStream_t stream) const;
   void refresh_recorded(const StepDescription& step, cudaStream_t stream);
   /// Fills the diagnostics of the matrices [first, first + count). Waits for the device.
   void diagnose(std::span<const Matrix> matrices, std::size_t first, std::size_t count);
@@ -31,6 +33,7 @@ class Batch {
  private:
   void plan(std::span<const Matrix> matrices, const StepDescription& step);
   void refresh_tables(std::span<const Matrix> matrices, const StepDescription& step, cudaStream_t stream);
+  std::vector<StepMemory> keep_tables(std::span<const Matrix> matrices, const StepScalars& scalars);
   void enqueue(std::span<const StepMemory> memories, cudaStream_t stream);  ///< one memory a part
   void record();
 
@@ -39,6 +42,8 @@ class Batch {
   std::vector<std::unique_ptr<Part>> parts_;
   DeviceMemory scratch_, scalars_;
   std::vector<std::byte> last_scalars_;
+  std::vector<DeviceMemory> recorded_scalars_;  ///< of steps in graphs of the caller's
+  bool recordings_void_ = false;                ///< there were some, of an earlier plan
   cudaStream_t recorder_ = nullptr, side_ = nullptr;
   cudaEvent_t fork_ = nullptr, join_ = nullptr;
   cudaGraphExec_t graph_ = nullptr;

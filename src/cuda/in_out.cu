@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Into and out of the iteration's matrices, for matrices that are not being stepped.
+// Into and out of the iteration's matrices, for matrices that are not being stepped; and between two of them.
 #include "cuda/block_sum.cuh"
 #include "cuda/input_scale.cuh"
 #include "cuda/kernels.h"

@@ -124,7 +124,7 @@ template <class T, class M, class X>
 __device__ __forceinline__ void write_chunk(const Team& team, const DeviceMatrix& x, const MatrixStatus& status,
                                             const Chunk& chunk, const StepScalars& scalars) {
   const bool aligned_x = aligned4<X>(x.input);
-  const int with_padding = static_cast<int>(x.input.row_stride);  // zeros: the padding is read along
+  const int with_padding = static_cast<int>(x.input.row_stride);  // or initcheck takes copies of 16 bytes amiss
   if (status.active == 0) {
     const T zero[4] = {};
     for (int i = chunk.row; i < chunk.row_end; ++i)

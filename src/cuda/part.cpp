@@ -182,19 +182,12 @@ void Part::refresh(std::span<const Matrix> all, cudaStream_t stream) {
   upload(const_cast<DeviceMatrix*>(memory.matrices), matrices.data(), matrices.size() * sizeof(DeviceMatrix), stream);
 }
 
-StepMemory Part::keep_tables(std::span<const Matrix> all, const StepScalars& scalars, cudaStream_t copies) {
-  const BesideRecording beside;
-  const auto keep = [&](const void* host, std::size_t bytes) {
-    recorded.emplace_back(bytes);
-    upload(recorded.back().data(), host, bytes, copies);
-    return static_cast<void*>(recorded.back().data());
-  };
+StepMemory Part::keep_table(std::span<const Matrix> all, cudaStream_t stream) {
   const std::vector<DeviceMatrix> table = pointed_at(all);
+  recorded.emplace_back(table.size() * sizeof(DeviceMatrix));
+  upload(recorded.back().data(), table.data(), recorded.back().bytes(), stream);
   StepMemory kept = memory;
-  kept.matrices = static_cast<const DeviceMatrix*>(keep(table.data(), table.size() * sizeof(DeviceMatrix)));
-  recorded_scalars.push_back(static_cast<StepScalars*>(keep(&scalars, sizeof scalars)));
-  kept.scalars = recorded_scalars.back();
-  check(cudaStreamSynchronize(copies), "keeping the tables");
+  kept.matrices = reinterpret_cast<const DeviceMatrix*>(recorded.back().data());
   return kept;
 }
 

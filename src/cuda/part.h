@@ -41,8 +41,7 @@ struct Part {
   std::vector<DeviceMatrix> matrices;  ///< as uploaded
   std::vector<std::int64_t> measured;  ///< runs of each matrix when its diagnostics were taken
   DeviceMemory tables;
-  std::vector<DeviceMemory> recorded;          ///< tables of steps in graphs of the caller's
-  std::vector<StepScalars*> recorded_scalars;  ///< among them
+  std::vector<DeviceMemory> recorded;  ///< matrices of steps in graphs of the caller's
   StepMemory memory{};
   std::size_t scratch_offset = 0;
   std::unique_ptr<Orthogonalizer> iteration;
@@ -60,9 +59,8 @@ struct Part {
   void make_tables(const StepScalars* scalars);
   /// Uploads the matrices' pointers if they have changed.
   void refresh(std::span<const Matrix> all, cudaStream_t stream);
-  /// Tables that stay as they are now, whatever later steps are given: a graph of the caller's does what was
-  /// recorded, until its scalars are refreshed. They live as long as the plan.
-  StepMemory keep_tables(std::span<const Matrix> all, const StepScalars& scalars, cudaStream_t copies);
+  /// A table of the matrices as they are now, for a step in a graph of the caller's. It lives as long as the part.
+  StepMemory keep_table(std::span<const Matrix> all, cudaStream_t stream);
 
  private:
   std::vector<DeviceMatrix> pointed_at(std::span<const Matrix> all) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A step as one kernel after the other, a team a block.
+// The kernels of a step, a team a block.
 #include "cuda/apply.cuh"
 #include "cuda/momentum.cuh"
 #include "cuda/row_scale.cuh"

@@ -24,7 +24,8 @@ struct HalfMatrices {
   bool in_slots = false;  ///< b is the slot that a matrix works in, not the matrix
 };
 
-/// out = alpha A B + delta I. Symmetric matrices are stored on and below the diagonal of 256 x 256 blocks.
+/// out = alpha A B, or alpha A B + delta I where that is symmetric. Symmetric matrices are stored on and below the
+/// diagonal of 256 x 256 blocks.
 struct Product {
   enum class Form : std::uint8_t {
     gram_rows,     ///< A A^T: `b` is `a`; symmetric
@@ -35,13 +36,14 @@ struct Product {
   };
   Form form = Form::symmetric;
   HalfMatrices a, b, out;
-  float alpha = 1, delta = 0;
+  float alpha = 1, delta = 0;  ///< delta, write_shifted: symmetric forms only
   /// `b` with its diagonal shifted: its diagonal blocks are taken from b.diagonal_blocks.
   bool shifted_b = false;
   /// Also write out's diagonal blocks, with `shift` added on the diagonal, to out.diagonal_blocks.
   bool write_shifted = false;
   float shift = 0;
-  /// Sums of squares of out's rows, by column tile: [batch, row_square_tiles(out.cols), rows]; may be null.
+  /// Sums of squares of out's rows, by column tile: [batch, row_square_tiles(out.cols), rows]; may be null. Not
+  /// with symmetric forms.
   float* row_squares = nullptr;
 };
 

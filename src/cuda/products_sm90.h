@@ -14,7 +14,8 @@ struct ProductMaps {
   CUtensorMap a, b, b_diagonal, a_by_column, b_by_column, out, out_diagonal;
 };
 
-/// 128 x 256 or 128 x 128 of one product of one matrix.
+/// 128 x 256 of one product of one matrix. Of a block of 256 x 256 on the diagonal of a symmetric result the
+/// upper half is 128 x 128, for nothing above the diagonal is computed.
 struct alignas(16) Tile {
   int maps;
   int a, b, out;  ///< which of the maps' matrices
@@ -31,6 +32,12 @@ struct alignas(16) Tile {
   int signal;          ///< the counter to add to
 };
 constexpr int kSignalsPerTile = 2;
+
+/// Whether the tile lies in such a block.
+constexpr bool on_diagonal(const Tile& t) { return t.symmetric && t.row / 256 == t.col / 256; }
+
+/// How many of the tile's columns warpgroup 0 or 1 is to compute for its 64 rows: on the diagonal up to it.
+constexpr int columns_of(const Tile& t, int group) { return on_diagonal(t) ? t.row + 64 * (group + 1) - t.col : 256; }
 
 struct ProductTables {
   const ProductMaps* maps;

@@ -6,6 +6,8 @@
 #include <limits>
 #include <span>
 
+#include "trasmuon/error.h"
+
 namespace trasmuon::cuda {
 namespace {
 
@@ -72,6 +74,13 @@ Tile tile_of(const Product& product, int row, int col, int width, int index, int
   return t;
 }
 
+void check_product(const Product& product) {
+  if (is_symmetric(product) && product.row_squares != nullptr)
+    throw Error("products: row squares of a symmetric result are not computed");
+  if (!is_symmetric(product) && (product.delta != 0 || product.write_shifted))
+    throw Error("products: only a symmetric result has a diagonal to add to");
+}
+
 struct Member {
   const ProductSequence* sequence;
   int number;  // among all; also that of its counter
@@ -136,7 +145,10 @@ Schedule make_schedule(const std::vector<ProductSequence>& sequences, const Wind
   int maps = 0;
   for (const ProductSequence& sequence : sequences) {
     for (int b = 0; b < sequence.batch; ++b) members.push_back({&sequence, static_cast<int>(members.size()), b, maps});
-    for (const auto& phase : sequence.phases) maps += static_cast<int>(phase.size());
+    for (const auto& phase : sequence.phases) {
+      for (const Product& product : phase) check_product(product);
+      maps += static_cast<int>(phase.size());
+    }
   }
   Schedule schedule;
   schedule.counters = static_cast<int>(members.size());

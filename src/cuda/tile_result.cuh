@@ -93,14 +93,6 @@ __device__ inline void store_results(const char* boxes, const StoreList& list, s
   }
 }
 
-/// Whether the tile lies in one of the 256 x 256 blocks on the diagonal of a symmetric result.
-__device__ __forceinline__ bool on_diagonal(const Tile& t) { return t.symmetric && t.row / 256 == t.col / 256; }
-
-/// How many of the tile's columns the warpgroup is to compute: on the diagonal up to it.
-__device__ __forceinline__ int columns_of(const Tile& t, int group) {
-  return on_diagonal(t) ? t.row + 64 * (group + 1) - t.col : 256;
-}
-
 /// Columns 64 c to 64 c + 63 of alpha sums.
 template <class T>
 __device__ __forceinline__ Fragment rounded(const float (&sums)[128], int c, float alpha) {

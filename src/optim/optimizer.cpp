@@ -62,6 +62,7 @@ struct Optimizer::Impl {
     return {all.data() + entry.first_matrix, static_cast<std::size_t>(entry.layout.matrices())};
   }
 
+  std::vector<void*> streams_of(void* stream) const;
   void add_parameter(std::size_t group, Parameter parameter);
   void build_state(Entry& entry, std::size_t index);
   void take_master(Entry& entry);
@@ -229,14 +230,19 @@ Optimizer::Optimizer(Optimizer&&) noexcept = default;
 Optimizer& Optimizer::operator=(Optimizer&&) noexcept = default;
 Optimizer::~Optimizer() = default;
 
-void Optimizer::step(std::span<const TensorView> gradients, void* stream) {
+/// The stream as that of the only GPU.
+std::vector<void*> Optimizer::Impl::streams_of(void* stream) const {
   std::vector<void*> streams;
-  for (const auto& [device, backend] : impl_->backends) {
+  for (const auto& [device, backend] : backends) {
     if (stream == nullptr || device.type == Device::Type::cpu) continue;
-    if (!streams.empty()) throw Error("step: parameters on several GPUs need a stream for each, got one for all");
+    if (!streams.empty()) throw Error("parameters on several GPUs need a stream for each, got one for all");
     streams.assign(static_cast<std::size_t>(device.index) + 1, stream);
   }
-  step_on_streams(gradients, streams);
+  return streams;
+}
+
+void Optimizer::step(std::span<const TensorView> gradients, void* stream) {
+  step_on_streams(gradients, impl_->streams_of(stream));
 }
 
 void Optimizer::step_on_streams(std::span<const TensorView> gradients, std::span<void* const> streams) {
@@ -272,10 +278,14 @@ void Optimizer::step_on_streams(std::span<const TensorView> gradients, std::span
   }
 }
 
-void Optimizer::refresh_recorded(std::span<void* const> streams) {
-  for (GroupEntry& group : impl_->groups) {
-    for (auto& [device, matrices] : group.matrices)
-      impl_->backend(device).refresh_recorded(matrices, step_of(group.options), stream_of(device, streams));
+void Optimizer::refresh_recorded(void* stream) { refresh_recorded_on_streams(impl_->streams_of(stream)); }
+
+void Optimizer::refresh_recorded_on_streams(std::span<void* const> streams) {
+  for (const auto action : {&Backend::check_recorded, &Backend::refresh_recorded}) {  // all or none
+    for (GroupEntry& group : impl_->groups) {
+      for (auto& [device, matrices] : group.matrices)
+        (impl_->backend(device).*action)(matrices, step_of(group.options), stream_of(device, streams));
+    }
   }
 }
 

@@ -45,7 +45,8 @@ class Backend {
   /// On the device's stream, where it has such; returns without waiting for it.
   virtual void run(std::span<Matrix> matrices, const Step& step, void* stream) = 0;
   /// Gives this step's scalars to steps of the same list that the caller has recorded. Comes after what is
-  /// on the stream.
+  /// on the stream. Check first: it throws Error if they cannot take them.
+  virtual void check_recorded(std::span<Matrix> matrices, const Step& step, void* stream) = 0;
   virtual void refresh_recorded(std::span<Matrix> matrices, const Step& step, void* stream) = 0;
   /// out[i] <- NS(in[i]), all of one shape, in of one dtype and out of one of the same compute type.
   /// Comes after what is on the stream and returns when it is done.

@@ -72,8 +72,9 @@ void test_null_arguments(void) {
   NULL_IN(trasmuon_optimizer_step_on_streams, (NULL, &tensor, 1, NULL, 0), "optimizer");
   NULL_IN(trasmuon_optimizer_step_on_streams, (optimizer, NULL, 1, NULL, 0), "gradients");
   NULL_IN(trasmuon_optimizer_step_on_streams, (optimizer, &tensor, 1, NULL, 1), "streams");
-  NULL_IN(trasmuon_optimizer_refresh_recorded, (NULL, NULL, 0), "optimizer");
-  NULL_IN(trasmuon_optimizer_refresh_recorded, (optimizer, NULL, 1), "streams");
+  NULL_IN(trasmuon_optimizer_refresh_recorded, (NULL, NULL), "optimizer");
+  NULL_IN(trasmuon_optimizer_refresh_recorded_on_streams, (NULL, NULL, 0), "optimizer");
+  NULL_IN(trasmuon_optimizer_refresh_recorded_on_streams, (optimizer, NULL, 1), "streams");
   NULL_IN(trasmuon_optimizer_group_count, (NULL, &n), "optimizer");
   NULL_IN(trasmuon_optimizer_group_count, (optimizer, NULL), "count");
   trasmuon_options* copy = NULL;

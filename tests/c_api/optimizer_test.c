@@ -115,7 +115,8 @@ static void test_options_between_steps(void) {
   CHECK_OK(trasmuon_optimizer_set_options(optimizer, 0, options));
   memcpy(before, weight, sizeof weight);
   CHECK_OK(trasmuon_optimizer_step_on_streams(optimizer, gradients, 2, NULL, 0));
-  CHECK_OK(trasmuon_optimizer_refresh_recorded(optimizer, NULL, 0));
+  CHECK_OK(trasmuon_optimizer_refresh_recorded(optimizer, NULL));
+  CHECK_OK(trasmuon_optimizer_refresh_recorded_on_streams(optimizer, NULL, 0));
   CHECK(fabs(rms_change(before) - 0.01) < 1e-6);
 
   CHECK_REFUSED(trasmuon_optimizer_set_options(optimizer, 1, options), "group 1: rule must stay adamw, got trasmuon");

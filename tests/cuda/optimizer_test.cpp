@@ -140,12 +140,11 @@ TEST_F(CudaOptimizer, ARecordedStepKeepsItsGradientsAndScalars) {
 TEST_F(CudaOptimizer, ARecordedStepTakesRefreshedOptions) {
   cudaStream_t stream = nullptr;
   check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  void* const streams[] = {stream};
   Model model(memory, Device::cuda(0)), reference(memory, Device::cuda(0));
   model.optimizer.step(model.gradients(), stream);
   check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
   model.optimizer.step(model.gradients(), stream);
-  EXPECT_THROW(model.optimizer.refresh_recorded(streams), Error);
+  EXPECT_THROW(model.optimizer.refresh_recorded(stream), Error);
   cudaGraph_t graph = nullptr;
   check_cuda(cudaStreamEndCapture(stream, &graph));
   cudaGraphExec_t exec = nullptr;
@@ -153,7 +152,7 @@ TEST_F(CudaOptimizer, ARecordedStepTakesRefreshedOptions) {
   reference.optimizer.step(reference.gradients());
   for (double lr : {0.05, 0.01, 0.02}) {
     model.optimizer.set_lr(lr);
-    model.optimizer.refresh_recorded(streams);
+    model.optimizer.refresh_recorded(stream);
     check_cuda(cudaGraphLaunch(exec, stream));
     reference.optimizer.set_lr(lr);
     reference.optimizer.step(reference.gradients());
@@ -163,7 +162,12 @@ TEST_F(CudaOptimizer, ARecordedStepTakesRefreshedOptions) {
   EXPECT_EQ(memory.fetch<float>(model.b, 64), memory.fetch<float>(reference.b, 64));
 
   model.optimizer.set(0, "ns_steps", 3);  // other kernels than were recorded
-  EXPECT_THROW(model.optimizer.refresh_recorded(streams), Error);
+  EXPECT_THROW(model.optimizer.refresh_recorded(stream), Error);
+  model.optimizer.step(model.gradients(), stream);  // the plan that was recorded is gone
+  EXPECT_THROW(model.optimizer.refresh_recorded(stream), Error);
+  model.optimizer.set(0, "ns_steps", 5);
+  model.optimizer.step(model.gradients(), stream);
+  EXPECT_THROW(model.optimizer.refresh_recorded(stream), Error);
   check_cuda(cudaGraphExecDestroy(exec));
   check_cuda(cudaGraphDestroy(graph));
   check_cuda(cudaStreamDestroy(stream));

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "trasmuon/error.h"
+
 namespace trasmuon::cuda {
 namespace {
 
@@ -88,6 +90,11 @@ TEST(Schedule, TilesOfASymmetricResultCoverItsLowerTriangleOnce) {
     std::vector<int> covered(static_cast<std::size_t>(blocks * (blocks + 1)), 0);
     for (const Tile& t : schedule.tiles) {
       EXPECT_LE(t.b_flips, t.a_flips);
+      EXPECT_EQ(t.width, t.row == t.col ? 128 : 256);
+      for (int group : {0, 1}) {  // what the kernel multiplies has been fetched, and reaches the diagonal
+        EXPECT_LE(columns_of(t, group), t.width);
+        EXPECT_EQ(columns_of(t, group), std::min(256, t.row + 64 * group - t.col + 64));
+      }
       for (int col = t.col; col < t.col + t.width; col += 128)
         ++covered[static_cast<std::size_t>(t.row / 128 * (blocks + 1) + col / 128)];
     }
@@ -96,6 +103,28 @@ TEST(Schedule, TilesOfASymmetricResultCoverItsLowerTriangleOnce) {
         EXPECT_EQ(covered[static_cast<std::size_t>(i * (blocks + 1) + j)], 1) << n << " " << i << " " << j;
     }
   }
+}
+
+TEST(Schedule, TilesOfOtherResultsAreWholeWidth) {
+  for (const auto& [rows, cols] : {std::pair(300, 700), std::pair(700, 300), std::pair(64, 1024)}) {
+    const int n = std::min(rows, cols), last_maps = 3;
+    for (const Tile& t : make_schedule({sequence(rows, cols, 2)}, {{2}, 2}).tiles) {
+      if (t.maps != last_maps) continue;
+      EXPECT_FALSE(on_diagonal(t));
+      EXPECT_EQ(t.width, 256);
+      EXPECT_EQ(columns_of(t, 0), 256);
+      EXPECT_EQ(t.steps, (n + 63) / 64);
+    }
+  }
+}
+
+TEST(Schedule, RefusesWhatTheKernelDoesNotDo) {
+  const HalfMatrices r = matrices(256, 256, 1, true), x = matrices(256, 512, 1, false);
+  float squares = 0;
+  const auto schedule = [](const Product& product) { (void)make_schedule({{1, {{product}}}}, {{1}, 1}); };
+  EXPECT_THROW(schedule({.a = r, .b = r, .out = r, .row_squares = &squares}), Error);
+  EXPECT_THROW(schedule({.form = Product::Form::left, .a = r, .b = x, .out = x, .delta = 1}), Error);
+  EXPECT_THROW(schedule({.form = Product::Form::left, .a = r, .b = x, .out = x, .write_shifted = true}), Error);
 }
 
 }  // namespace

@@ -92,6 +92,20 @@ TEST(Training, OptionsOfAGroupCountFromTheNextStep) {
   EXPECT_TRUE(same_bits(net.parameters(), before));
 }
 
+TEST(Training, RefreshingRecordedStepsTakesTheOptionsAndStepsNothing) {
+  Net net;
+  TrasMuon optimizer(net, {.lr = 0.5});
+  net.backward();
+  optimizer.step();
+  const torch::Tensor before = net.up.clone();
+  optimizer.param_groups()[0].options().set_lr(0.25);
+  optimizer.refresh_recorded();
+  EXPECT_EQ(std::get<TrasMuonOptions>(optimizer.core().options(0)).lr, 0.25);
+  EXPECT_TRUE(net.up.equal(before));
+  net.up.set_data(net.up.detach().clone());
+  EXPECT_THROW(optimizer.refresh_recorded(), Error) << "the weight has other memory";
+}
+
 TEST(Training, ZeroGradAndParametersWithoutGradient) {
   Net net;
   TrasMuon optimizer(net);

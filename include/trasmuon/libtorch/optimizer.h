@@ -70,8 +70,10 @@ class Optimizer : public torch::optim::Optimizer {
   /// A step recorded in a CUDA graph has the options of then. This gives it the options of now, for replays
   /// that come after it on torch's current streams.
   void refresh_recorded() {
+    if (!binding_.fits(param_groups_))
+      throw Error("refresh_recorded: parameters have changed since the step was recorded, step and record it anew");
     binding_.core->set_options(rules());
-    binding_.core->refresh_recorded(detail::current_streams(binding_.gpus));
+    binding_.core->refresh_recorded_on_streams(detail::current_streams(binding_.gpus));
   }
 
   /// As in the base class, but what is wrong with the group is said here, not in the next step.
