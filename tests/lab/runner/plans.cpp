@@ -23,14 +23,36 @@ Plan plan_of(const std::string& recipe, const std::vector<std::string>& override
   return read_recipe(folder / "x.toml", overrides);
 }
 
+namespace {
+
+/// A FILE that keeps what is written to it; given back also when a run throws.
+class TextStream {
+ public:
+  TextStream() : file_(::open_memstream(&text_, &size_)) {}
+  TextStream(const TextStream&) = delete;
+  TextStream& operator=(const TextStream&) = delete;
+  ~TextStream() {
+    std::fclose(file_);
+    std::free(text_);  // NOLINT: open_memstream's
+  }
+  std::FILE* file() { return file_; }
+  std::string text() {
+    std::fflush(file_);
+    return {text_, size_};
+  }
+
+ private:
+  char* text_ = nullptr;
+  std::size_t size_ = 0;
+  std::FILE* file_;
+};
+
+}  // namespace
+
 Outcome run_quietly(const Plan& plan, const fs::path& out, int jobs, std::string* console) {
-  char* text = nullptr;
-  std::size_t size = 0;
-  std::FILE* stream = ::open_memstream(&text, &size);
-  const Outcome outcome = run_plan(plan, {.out = out, .jobs = jobs, .command = "test", .console = stream});
-  std::fclose(stream);
-  if (console != nullptr) console->assign(text, size);
-  std::free(text);  // NOLINT: open_memstream's
+  TextStream stream;
+  const Outcome outcome = run_plan(plan, {.out = out, .jobs = jobs, .command = "test", .console = stream.file()});
+  if (console != nullptr) *console = stream.text();
   return outcome;
 }
 
