@@ -100,4 +100,21 @@ MatrixView slice(const ParameterLayout& layout, const TensorView& tensor, std::i
           .row_stride = stride};
 }
 
+void check_gradient(const Parameter& parameter, const ParameterLayout& layout, const TensorView& gradient) {
+  const std::string who = "gradient of '" + parameter.name + "': ";
+  const TensorView& weight = parameter.weight;
+  if (!(gradient.shape == weight.shape)) {
+    throw Error(who + "shape must be " + to_string(weight.shape) + ", got " + to_string(gradient.shape));
+  }
+  if (gradient.dtype == DType::i64) throw Error(who + "dtype must be f64, f32, bf16 or f16, got i64");
+  if ((gradient.dtype == DType::f64) != (weight.dtype == DType::f64)) {
+    throw Error(who + "dtype must be " + (weight.dtype == DType::f64 ? "f64, as the weight's" : "f32, bf16 or f16") +
+                ", got " + to_string(gradient.dtype));
+  }
+  if (gradient.row_stride != 0 && gradient.row_stride < layout.stored_cols()) {
+    throw Error(who + "row_stride must be 0 or >= " + std::to_string(layout.stored_cols()) + ", got " +
+                std::to_string(gradient.row_stride));
+  }
+}
+
 }  // namespace trasmuon

@@ -32,4 +32,7 @@ ParameterLayout layout_for_adamw(const Parameter& parameter);
 /// the parameter's weight.
 MatrixView slice(const ParameterLayout& layout, const TensorView& tensor, std::int64_t entry, std::size_t block);
 
+/// Throws Error if the gradient does not fit its parameter.
+void check_gradient(const Parameter& parameter, const ParameterLayout& layout, const TensorView& gradient);
+
 }  // namespace trasmuon

@@ -68,7 +68,6 @@ struct Optimizer::Impl {
   void take_master(Entry& entry);
   void build_matrices(Entry& entry);
   void bind_weight(Entry& entry);
-  void check_gradient(const Entry& entry, const TensorView& gradient) const;
   void check_options(std::size_t group, const Options& options) const;
   void check_memory(const Parameter& parameter) const;
   Entry& at(std::size_t index);
@@ -160,23 +159,6 @@ void Optimizer::Impl::bind_weight(Entry& entry) {
   }
 }
 
-void Optimizer::Impl::check_gradient(const Entry& entry, const TensorView& gradient) const {
-  const std::string who = "gradient of '" + entry.parameter.name + "': ";
-  const TensorView& weight = entry.parameter.weight;
-  if (!(gradient.shape == weight.shape)) {
-    throw Error(who + "shape must be " + to_string(weight.shape) + ", got " + to_string(gradient.shape));
-  }
-  if (gradient.dtype == DType::i64) throw Error(who + "dtype must be f64, f32, bf16 or f16, got i64");
-  if ((gradient.dtype == DType::f64) != (weight.dtype == DType::f64)) {
-    throw Error(who + "dtype must be " + (weight.dtype == DType::f64 ? "f64, as the weight's" : "f32, bf16 or f16") +
-                ", got " + to_string(gradient.dtype));
-  }
-  if (gradient.row_stride != 0 && gradient.row_stride < entry.layout.stored_cols()) {
-    throw Error(who + "row_stride must be 0 or >= " + std::to_string(entry.layout.stored_cols()) + ", got " +
-                std::to_string(gradient.row_stride));
-  }
-}
-
 void Optimizer::Impl::check_options(std::size_t group, const Options& options) const {
   const Options& current = groups[group].options;
   validate(options);
@@ -251,7 +233,8 @@ void Optimizer::step_on_streams(std::span<const TensorView> gradients, std::span
                 std::to_string(gradients.size()));
   }
   for (std::size_t i = 0; i < gradients.size(); ++i) {
-    if (gradients[i]) impl_->check_gradient(impl_->entries[i], gradients[i]);
+    const Entry& entry = impl_->entries[i];
+    if (gradients[i]) check_gradient(entry.parameter, entry.layout, gradients[i]);
   }
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     Entry& entry = impl_->entries[i];
