@@ -44,12 +44,14 @@ class CudaMemory final : public Memory {
   std::vector<void*> blocks_;
 };
 
-/// Skips, with the reason, where there is no GPU.
+/// Skips, with the reason, where there is no GPU. Where there is one, a backend that cannot use it is a failure.
 class OnGpu : public testing::Test {
  protected:
   void SetUp() override {
-    const std::string reason = why_unusable(Device::cuda(0));
-    if (!reason.empty()) GTEST_SKIP() << reason;
+    int gpus = 0;
+    const cudaError_t error = cudaGetDeviceCount(&gpus);
+    if (error != cudaSuccess || gpus == 0) GTEST_SKIP() << "no GPU: " << cudaGetErrorString(error);
+    ASSERT_EQ(why_unusable(Device::cuda(0)), "");
   }
   CudaMemory memory;
 };
