@@ -12,33 +12,33 @@ extern "C" {
 #endif
 
 /*
- * The library in C11. Semantics are those of the C++ headers; this file says what differs.
+ * The library in C11. Functions behave as in the C++ headers; this file documents the differences.
  *
  * Every function that can fail returns a trasmuon_status. After a failure
- * trasmuon_last_error() has the reason, outputs are untouched and handles are as before.
- * Pointers must not be NULL unless the comment allows it; NULL is reported, not followed.
+ * trasmuon_last_error() returns the reason; outputs and handles are unchanged, also when memory has run out
+ * (optimizer.h has one exception, a step on CUDA).
+ * Pointers must not be NULL unless the comment allows it; NULL returns TRASMUON_ERROR_NULL.
  *
- * `const char**` outputs called `text` point to memory of the library that is valid until
- * this thread's next call with such an output; those called `name` live as long as their
- * handle. Strings passed in are copied.
+ * A `const char**` output called `text` is valid until this thread's next call with such an
+ * output; one called `name` is valid as long as its handle. Strings passed in are copied.
  *
  * A handle may be used by one thread at a time.
  */
 
-/* Goes up when a function or struct below changes incompatibly. */
+/* Increases when a function or struct below changes incompatibly. */
 #define TRASMUON_ABI_VERSION 1
-TRASMUON_API int trasmuon_abi_version(void); /* of the library that is loaded */
+TRASMUON_API int trasmuon_abi_version(void); /* of the loaded library */
 TRASMUON_API const char* trasmuon_version(void);
 
 typedef enum trasmuon_status {
   TRASMUON_OK = 0,
   TRASMUON_ERROR_REFUSED = 1, /* an argument, option, tensor or file breaks a rule */
-  TRASMUON_ERROR_NULL = 2,    /* a pointer is NULL that must not be */
+  TRASMUON_ERROR_NULL = 2,    /* a pointer that must not be NULL is NULL */
   TRASMUON_ERROR_OUT_OF_MEMORY = 3,
-  TRASMUON_ERROR_INTERNAL = 4 /* anything else; a bug of the library */
+  TRASMUON_ERROR_INTERNAL = 4 /* anything else: a bug in the library */
 } trasmuon_status;
 
-/* Why this thread's last failing call failed; "" if none has. Valid until the next failure. */
+/* Returns why the last failed call of this thread failed, or "". Valid until the next failure. */
 TRASMUON_API const char* trasmuon_last_error(void);
 
 /* ---- Tensors ------------------------------------------------------------------------- */
@@ -46,7 +46,7 @@ TRASMUON_API const char* trasmuon_last_error(void);
 enum { TRASMUON_F64 = 0, TRASMUON_F32 = 1, TRASMUON_BF16 = 2, TRASMUON_F16 = 3, TRASMUON_I64 = 4 };
 enum { TRASMUON_MAX_RANK = 5 };
 
-/* A borrowed tensor, row-major. This struct never changes. */
+/* A row-major tensor in the caller's memory. This struct never changes. */
 typedef struct trasmuon_tensor {
   void* data;
   int dtype; /* TRASMUON_F64 ... */
@@ -59,47 +59,48 @@ typedef struct trasmuon_tensor {
 
 typedef struct trasmuon_options trasmuon_options;
 
-/* Defaults of "trasmuon", "normuon", "muon", "dion" or "adamw". */
+/* Creates the default options of "trasmuon", "normuon", "muon", "dion" or "adamw". */
 TRASMUON_API int trasmuon_options_create(const char* rule, trasmuon_options** options);
 TRASMUON_API void trasmuon_options_destroy(trasmuon_options* options); /* NULL is allowed */
 TRASMUON_API int trasmuon_options_rule(const trasmuon_options* options, const char** name);
 
-/* Fields by name; values as text ("soft", "1e-3", "true") or number (switches: 0 and 1). */
+/* Set or get a field by name; the value is text ("soft", "1e-3", "true") or a number (switches: 0 and 1). */
 TRASMUON_API int trasmuon_options_set(trasmuon_options* options, const char* field, const char* value);
 TRASMUON_API int trasmuon_options_set_number(trasmuon_options* options, const char* field, double value);
 TRASMUON_API int trasmuon_options_get(const trasmuon_options* options, const char* field, const char** text);
-/* Refused when the value is no number, as that of `clip`, or of `gamma` while it follows lr. */
+/* Fails if the value is not a number: that of `clip`, or of `gamma` while it follows lr. */
 TRASMUON_API int trasmuon_options_get_number(const trasmuon_options* options, const char* field, double* value);
 
 TRASMUON_API int trasmuon_options_field_count(const trasmuon_options* options, size_t* count);
 TRASMUON_API int trasmuon_options_field(const trasmuon_options* options, size_t index, const char** name);
-/* A table of the fields: name, value, range, description. */
+/* Returns a table of the fields: name, value, range, description. */
 TRASMUON_API int trasmuon_options_describe(const trasmuon_options* options, const char** text);
 
 /* ---- Building an optimizer ----------------------------------------------------------- */
 
 enum { TRASMUON_CPU = 0, TRASMUON_CUDA = 1 };
-/* `text` <- "" if parameters on this device can be stepped, else the reason why not. */
+/* Sets `text` to "" if parameters on this device can be stepped, otherwise to the reason why not. */
 TRASMUON_API int trasmuon_why_unusable(int device, const char** text);
 
 enum { TRASMUON_LAYOUT_AUTOMATIC = 0, TRASMUON_LAYOUT_BATCH = 1, TRASMUON_LAYOUT_FLATTEN = 2 };
 
-/* Set struct_size to sizeof(trasmuon_parameter) and what is not used to zero. */
+/* Set struct_size to sizeof(trasmuon_parameter), and unused fields to zero. A struct of a later header is accepted if
+ * the fields that this library does not know are zero. */
 typedef struct trasmuon_parameter {
   size_t struct_size;
   const char* name;
-  trasmuon_tensor weight;    /* the memory must outlive the optimizer or be rebound */
+  trasmuon_tensor weight;    /* must outlive the optimizer, or be replaced with rebind_weight */
   int layout;                /* TRASMUON_LAYOUT_... */
   int transposed;            /* 1: stored [in, out] */
   const int64_t* row_blocks; /* sizes along `out`; NULL: one block */
   size_t row_block_count;
-  int device; /* TRASMUON_CPU, or TRASMUON_CUDA + index: where weight, gradient and state are */
+  int device; /* of weight, gradient and state: TRASMUON_CPU, or TRASMUON_CUDA + index */
 } trasmuon_parameter;
 
 /*
- * Lends memory for one state tensor of parameter `index`: `spec` has its dtype and shape,
- * its data is NULL. The memory must outlive the optimizer, which sets the initial values.
- * Returning NULL makes trasmuon_builder_finish fail.
+ * Returns memory for one state tensor of parameter `index`; `spec` has its dtype and shape
+ * (its data is NULL). The memory must outlive the optimizer, which writes the initial values.
+ * If it returns NULL, trasmuon_builder_finish fails.
  */
 typedef void* (*trasmuon_state_callback)(void* user, size_t index, const char* name, const trasmuon_tensor* spec);
 
@@ -108,37 +109,38 @@ typedef struct trasmuon_optimizer trasmuon_optimizer;
 
 TRASMUON_API int trasmuon_builder_create(trasmuon_builder** builder);
 TRASMUON_API void trasmuon_builder_destroy(trasmuon_builder* builder); /* NULL is allowed */
-/* Opens a group; the options are copied. `group` may be NULL. */
+/* Starts a group; the options are copied. `group` may be NULL. */
 TRASMUON_API int trasmuon_builder_add_group(trasmuon_builder* builder, const trasmuon_options* options, size_t* group);
-/* Adds to the group opened last. Parameters are numbered as they are added. `index` may be NULL. */
+/* Adds a parameter to the last group. Parameters are numbered in the order they are added. `index` may be NULL. */
 TRASMUON_API int trasmuon_builder_add_parameter(trasmuon_builder* builder, const trasmuon_parameter* parameter,
                                                 size_t* index);
 TRASMUON_API int trasmuon_builder_set_master_weights(trasmuon_builder* builder, int on);
 TRASMUON_API int trasmuon_builder_set_diagnostics(trasmuon_builder* builder, int on);
-/* `callback` NULL: the optimizer owns its state. It is called by trasmuon_builder_finish only. */
+/* Sets who provides memory for the state; NULL: the optimizer. Called by trasmuon_builder_finish only. */
 TRASMUON_API int trasmuon_builder_set_state(trasmuon_builder* builder, trasmuon_state_callback callback, void* user);
-/* Checks everything and builds the optimizer. The builder stays the caller's to destroy. */
+/* Checks everything and builds the optimizer. The caller still has to destroy the builder. */
 TRASMUON_API int trasmuon_builder_finish(const trasmuon_builder* builder, trasmuon_optimizer** optimizer);
 
 /* ---- Optimizer ----------------------------------------------------------------------- */
 
 TRASMUON_API void trasmuon_optimizer_destroy(trasmuon_optimizer* optimizer); /* NULL is allowed */
 
-/* One gradient per parameter; one with data NULL leaves its parameter alone. */
+/* Does one step. Takes one gradient per parameter; a gradient with data NULL leaves its parameter unchanged. */
 TRASMUON_API int trasmuon_optimizer_step(trasmuon_optimizer* optimizer, const trasmuon_tensor* gradients, size_t count);
-/* The same, with what is on CUDA enqueued on this cudaStream_t; NULL: the default stream. */
+/* The same, with GPU work enqueued on this cudaStream_t; NULL: the default stream. */
 TRASMUON_API int trasmuon_optimizer_step_on(trasmuon_optimizer* optimizer, const trasmuon_tensor* gradients,
                                             size_t count, void* stream);
-/* The same for parameters on several GPUs: streams[i] is that of device TRASMUON_CUDA + i. */
+/* The same for parameters on several GPUs: streams[i] is used for device TRASMUON_CUDA + i. */
 TRASMUON_API int trasmuon_optimizer_step_on_streams(trasmuon_optimizer* optimizer, const trasmuon_tensor* gradients,
                                                     size_t count, void* const* streams, size_t stream_count);
-/* Gives steps recorded in CUDA graphs of yours the options of now, for replays that come after it on the stream. */
+/* Updates learning rate and other scalars inside CUDA graphs that were captured earlier, for replays that follow on
+ * `stream`. Fails if the stages of a step have changed since the capture. */
 TRASMUON_API int trasmuon_optimizer_refresh_recorded(trasmuon_optimizer* optimizer, void* stream);
 TRASMUON_API int trasmuon_optimizer_refresh_recorded_on_streams(trasmuon_optimizer* optimizer, void* const* streams,
                                                                 size_t stream_count);
 
 TRASMUON_API int trasmuon_optimizer_group_count(const trasmuon_optimizer* optimizer, size_t* count);
-/* A copy, which the caller destroys. */
+/* Returns a copy, which the caller destroys. */
 TRASMUON_API int trasmuon_optimizer_get_options(const trasmuon_optimizer* optimizer, size_t group,
                                                 trasmuon_options** options);
 TRASMUON_API int trasmuon_optimizer_set_options(trasmuon_optimizer* optimizer, size_t group,
@@ -154,11 +156,11 @@ TRASMUON_API int trasmuon_optimizer_index_of(const trasmuon_optimizer* optimizer
 TRASMUON_API int trasmuon_optimizer_parameter(const trasmuon_optimizer* optimizer, size_t index, const char** name,
                                               size_t* group, trasmuon_tensor* weight);
 TRASMUON_API int trasmuon_optimizer_rebind_weight(trasmuon_optimizer* optimizer, size_t index, void* data);
-/* Takes the master of a 16-bit weight anew from it; without a master it does nothing. */
+/* Copies a 16-bit weight into its master weight; does nothing without one. */
 TRASMUON_API int trasmuon_optimizer_refresh_master(trasmuon_optimizer* optimizer, size_t index);
 
 TRASMUON_API int trasmuon_optimizer_state_count(const trasmuon_optimizer* optimizer, size_t index, size_t* count);
-/* State tensor `which` of parameter `index`, in place. Each output may be NULL. */
+/* Returns a view of state tensor `which` of parameter `index`. Each output may be NULL. */
 TRASMUON_API int trasmuon_optimizer_state(const trasmuon_optimizer* optimizer, size_t index, size_t which,
                                           const char** name, trasmuon_tensor* tensor);
 
@@ -177,12 +179,12 @@ typedef struct trasmuon_diagnostics {
   double isometry_error;
 } trasmuon_diagnostics;
 
-/* Matrices of the parameter that have diagnostics; 0 unless they are switched on. */
+/* Returns the number of matrices of the parameter; 0 unless diagnostics are switched on. */
 TRASMUON_API int trasmuon_optimizer_diagnostics_count(const trasmuon_optimizer* optimizer, size_t index, size_t* count);
-/* Fills the struct_size = sizeof(trasmuon_diagnostics) bytes that the caller knows of. */
+/* Fills the first struct_size bytes: pass sizeof(trasmuon_diagnostics). */
 TRASMUON_API int trasmuon_optimizer_diagnostics(const trasmuon_optimizer* optimizer, size_t index, size_t matrix,
                                                 trasmuon_diagnostics* diagnostics, size_t struct_size);
-/* One warning per line; "" if there are none. */
+/* Returns one warning per line; "" if there are none. */
 TRASMUON_API int trasmuon_optimizer_warnings(const trasmuon_optimizer* optimizer, const char** text);
 TRASMUON_API int trasmuon_optimizer_state_bytes(const trasmuon_optimizer* optimizer, size_t* bytes);
 TRASMUON_API int trasmuon_optimizer_workspace_bytes(const trasmuon_optimizer* optimizer, size_t* bytes);
@@ -194,12 +196,12 @@ TRASMUON_API int trasmuon_optimizer_load(trasmuon_optimizer* optimizer, const ch
 
 enum { TRASMUON_FORM_AUTOMATIC = 0, TRASMUON_FORM_STANDARD = 1, TRASMUON_FORM_GRAM = 2 };
 
-/* out <- NS(in); usual: 5 steps, "keller", automatic, eps 1e-7. */
+/* out <- NS(in); the usual arguments are 5 steps, "keller", TRASMUON_FORM_AUTOMATIC, eps 1e-7. */
 TRASMUON_API int trasmuon_orthogonalize(const trasmuon_tensor* in, const trasmuon_tensor* out, int steps,
                                         const char* coefficients, int form, double eps);
 
-/* The same on the device that holds `in` and `out` (TRASMUON_CUDA + index), after what is on this cudaStream_t; returns
- * when it is done. `precision` is a value of ns_precision. */
+/* The same on the device that holds `in` and `out` (TRASMUON_CUDA + index), after earlier work on this cudaStream_t.
+ * Waits for the result. `precision` is a value of the option ns_precision. */
 TRASMUON_API int trasmuon_orthogonalize_on(const trasmuon_tensor* in, const trasmuon_tensor* out, int steps,
                                            const char* coefficients, int form, double eps, const char* precision,
                                            int device, void* stream);
@@ -214,11 +216,11 @@ typedef struct trasmuon_named_shape {
 } trasmuon_named_shape;
 
 typedef struct trasmuon_family_override {
-  const char* pattern; /* of the whole name, with * and ? */
+  const char* pattern; /* matches the whole name; * and ? are wildcards */
   int family;
 } trasmuon_family_override;
 
-/* families[i] <- the family of parameters[i]; `text` <- the table, unless NULL. */
+/* Sets families[i] to the family of parameters[i], and `text`, unless NULL, to a table for printing. */
 TRASMUON_API int trasmuon_classify(const trasmuon_named_shape* parameters, size_t count,
                                    const trasmuon_family_override* overrides, size_t override_count, int* families,
                                    const char** text);

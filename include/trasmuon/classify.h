@@ -21,8 +21,8 @@ struct NamedShape {
   Shape shape;
 };
 
-/// `pattern` is matched against the whole name; '*' stands for any run of characters,
-/// '?' for one. The last override that matches wins.
+/// Sends parameters to a family. `pattern` matches the whole name; '*' stands for any characters,
+/// '?' for one. The last override that matches a name wins.
 struct FamilyOverride {
   std::string pattern;
   Family family;
@@ -35,16 +35,16 @@ struct Classified {
   std::string reason;  ///< "hidden matrix", "embedding", "bias", "override *.gate.weight", ...
 };
 
-/// Which parameters take the matrix rule and which AdamW, by name and shape. Names are
-/// split at '.', '/' and '_' and compared by whole words (`multihead` is no head); inside
+/// Decides by name and shape which parameters take the matrix rule and which AdamW. Names are
+/// split at '.', '/' and '_' and compared by whole words (`multihead` is not `head`); inside
 /// numbered blocks `head` and `output` are hidden weights.
-/// Throws Error on a name listed twice, an empty name, a zero-size parameter, an override
-/// that matches nothing or sends a vector to the matrix rule, and when no parameter is
-/// left for the matrix rule.
+/// Throws Error if a name is empty or listed twice, a parameter has no elements, an override
+/// matches nothing or sends a vector to the matrix rule, or no parameter is left for the
+/// matrix rule.
 TRASMUON_API std::vector<Classified> classify(std::span<const NamedShape> parameters,
                                               std::span<const FamilyOverride> overrides = {});
 
-/// An aligned table with totals, for printing.
+/// Returns an aligned table with totals, for printing; throws Error if a total does not fit 64 bits.
 TRASMUON_API std::string to_string(std::span<const Classified> table);
 
 }  // namespace trasmuon

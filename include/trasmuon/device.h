@@ -8,7 +8,7 @@
 
 namespace trasmuon {
 
-/// Where a parameter lives, and with it its gradient and its state.
+/// Where a parameter, its gradient and its state are stored.
 struct Device {
   enum class Type : std::uint8_t { cpu, cuda };
   Type type = Type::cpu;
@@ -21,8 +21,8 @@ struct Device {
 
 TRASMUON_API std::string to_string(Device device);  ///< "cpu", "cuda:0"
 
-/// "" if parameters on this device can be stepped, else the reason why not. CUDA needs
-/// libtrasmuon_cuda.so beside the library or on the loader's path, and a GPU.
+/// Returns "" if parameters on this device can be stepped, otherwise the reason why not. CUDA
+/// needs a GPU, and libtrasmuon_cuda.so beside the library or on the loader's path.
 TRASMUON_API std::string why_unusable(Device device);
 
 }  // namespace trasmuon

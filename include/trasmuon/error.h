@@ -7,8 +7,8 @@
 
 namespace trasmuon {
 
-/// Everything this library refuses is reported by this one type. The text names
-/// the field or tensor, the value found and the rule it breaks.
+/// The one exception type of this library. The text names the field or tensor, the rule and the
+/// value found: "trasmuon: alpha must be > 0, got -1".
 class TRASMUON_API Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

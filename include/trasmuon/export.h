@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Marks what the shared library exports; everything else in it is hidden.
+/// Exports a symbol from the shared library; everything else in it is hidden.
 #define TRASMUON_API __attribute__((visibility("default")))

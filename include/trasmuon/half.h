@@ -5,7 +5,7 @@
 
 namespace trasmuon {
 
-/// The 16-bit types are carried as bits: arithmetic on them happens in f32.
+/// 16-bit types, stored as bits; arithmetic is done in f32.
 struct bf16 {
   std::uint16_t bits;
 };
@@ -13,8 +13,8 @@ struct f16 {
   std::uint16_t bits;
 };
 
-// Conversions without branches, so that loops over them vectorise. `static`, because
-// the library compiles them once per instruction set and the copies must not be merged.
+// Conversions have no branches, so that loops over them vectorise. They are `static` because the
+// library compiles them once per instruction set, and the linker must not merge the copies.
 
 static inline float float_from_bits(std::uint32_t bits) {
   float value;
@@ -31,8 +31,8 @@ static inline std::uint32_t bits_from_float(float value) {
 static inline float to_float(bf16 x) { return float_from_bits(static_cast<std::uint32_t>(x.bits) << 16); }
 
 static inline float to_float(f16 x) {
-  // Shift exponent and mantissa into place, then let a multiplication by 2^112 redo the
-  // exponent's bias; it normalises subnormals on the way. Inf and NaN keep the top exponent.
+  // Shift exponent and mantissa into place, then multiply by 2^112 to correct the exponent's
+  // bias; this also normalises subnormals. Inf and NaN keep the largest exponent.
   const std::uint32_t sign = static_cast<std::uint32_t>(x.bits & 0x8000u) << 16;
   const std::uint32_t magnitude = static_cast<std::uint32_t>(x.bits & 0x7fffu) << 13;
   const std::uint32_t finite = bits_from_float(float_from_bits(magnitude) * 0x1p112f);
@@ -48,12 +48,12 @@ static inline bf16 to_bf16(float x) {
   return {static_cast<std::uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded)};
 }
 
-/// Rounds to nearest even; too large becomes Inf, NaN stays NaN.
+/// Rounds to nearest even; values out of range become Inf, NaN stays NaN.
 static inline f16 to_f16(float x) {
   const std::uint32_t bits = bits_from_float(x);
   const std::uint32_t sign = (bits >> 16) & 0x8000u;
   const std::uint32_t magnitude = bits & 0x7fffffffu;
-  // Normal results: move the exponent's bias and round; a carry into the exponent is right.
+  // Normal results: change the exponent's bias and round; a carry into the exponent is correct.
   const std::uint32_t normal = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
   // Subnormal results: adding 0.5 aligns the mantissa, and the addition rounds.
   const std::uint32_t subnormal = bits_from_float(float_from_bits(magnitude) + 0.5f) - 0x3f000000u;

@@ -9,14 +9,14 @@
 #include "trasmuon/libtorch/optimizer.h"
 #include "trasmuon/trasmuon.h"
 
-// The optimizers for LibTorch 1.13 to 2.x, on the CPU and on CUDA, header-only: compiled
-// against the torch of the program that includes it.
+// Optimizers for LibTorch 1.13 to 2.x, on the CPU and on CUDA. Header-only: compiled against the
+// LibTorch of the program that includes it.
 namespace trasmuon::libtorch {
 
-/// One rule by default; groups may bring others.
-///   TrasMuon(parameters, {.lr = 1e-3})          these tensors
-///   TrasMuon(groups, {.lr = 1e-3})              see group()
-///   TrasMuon(*module, {.lr = 1e-3}, {.lr = 3e-4})   hidden matrices; AdamW for the rest, see groups_for()
+/// A torch::optim::Optimizer with one rule; groups may have other rules.
+///   TrasMuon(parameters, {.lr = 1e-3})          trains these tensors
+///   TrasMuon(groups, {.lr = 1e-3})              trains groups, see group()
+///   TrasMuon(*module, {.lr = 1e-3}, {.lr = 3e-4})   trains hidden matrices, and the rest with AdamW: groups_for()
 template <class RuleOptions>
 class RuleOptimizer : public Optimizer {
  public:

@@ -26,18 +26,18 @@ enum class Layout : std::uint8_t {
   flatten,    ///< [out, in, k...]: one matrix [out, in * k...]
 };
 
-/// A weight to be trained. The memory is the caller's and must outlive the optimizer
-/// (or be replaced through rebind_weight).
+/// A weight to be trained. The memory belongs to the caller and must outlive the optimizer, or be replaced through
+/// rebind_weight.
 struct Parameter {
   std::string name;
   TensorView weight;
   Layout layout = Layout::automatic;
   bool transposed = false;                    ///< stored [in, out] instead of [out, in]
   std::vector<std::int64_t> row_blocks = {};  ///< sizes along `out`, each block a matrix of its own (heads, fused QKV)
-  Device device = Device::cpu();              ///< of the weight's memory, and so of gradient and state
+  Device device = Device::cpu();              ///< where weight, gradient and state are
 };
 
-/// row_blocks for `count` blocks of equal size; throws Error unless count divides rows.
+/// Returns row_blocks for `count` blocks of equal size; throws Error unless count divides rows.
 TRASMUON_API std::vector<std::int64_t> equal_blocks(std::int64_t rows, std::int64_t count);
 
 /// Parameters trained by one rule with one set of options.
@@ -63,9 +63,10 @@ struct OptimizerOptions {
   StateProvider state = {};     ///< unset: the optimizer owns its state
 };
 
-/// Steps any number of parameters under one or more rules. Parameters are numbered
-/// through the groups in the order given. Not thread-safe; distinct optimizers are
-/// independent. Movable.
+class ParameterTable;
+
+/// Steps any number of parameters under one or more rules. Parameters are numbered through the groups in the order
+/// given. Not thread-safe; distinct optimizers are independent. Movable.
 class TRASMUON_API Optimizer {
  public:
   /// Checks everything and builds all state; throws Error on the first mistake.
@@ -74,25 +75,28 @@ class TRASMUON_API Optimizer {
   Optimizer& operator=(Optimizer&&) noexcept;
   ~Optimizer();
 
-  /// One step. gradients[i] belongs to parameter i and has its shape; no_gradient()
-  /// leaves parameter i and its state untouched. All gradients are checked before
-  /// the first weight changes. What is on CUDA is stepped on `stream` (a cudaStream_t; null: the
-  /// default stream), without waiting for it.
+  /// Takes one step. gradients[i] belongs to parameter i and has its shape; no_gradient() leaves parameter i and its
+  /// state untouched. All gradients are checked and all scratch memory is taken before the first weight changes: a step
+  /// that throws Error or std::bad_alloc has changed nothing and can be repeated. (With parameters on CUDA only the
+  /// device's memory is taken first; if the host's runs out, or the driver fails, some groups may have been stepped.)
+  /// Parameters on CUDA are stepped on `stream` (a cudaStream_t; null: the default stream), without waiting for it.
   void step(std::span<const TensorView> gradients, void* stream = nullptr);
-  /// The same for parameters on several GPUs: streams[i] is that of cuda:i, and where there is
-  /// none, its default stream.
+  /// Takes one step of parameters on several GPUs: streams[i] is the stream of cuda:i; missing ones are the default
+  /// streams.
   void step_on_streams(std::span<const TensorView> gradients, std::span<void* const> streams);
-  /// Steps recorded in CUDA graphs of yours have the options of then. This gives them the options of now, for
-  /// replays that come after it on the stream; what a step consists of must be as it was.
+  /// Updates the learning rate and other scalars inside CUDA graphs in which the caller captured steps of this
+  /// optimizer. Replays that follow on the stream use the current options. The stages of a step must be the same as
+  /// when it was captured.
   void refresh_recorded(void* stream = nullptr);
-  void refresh_recorded_on_streams(std::span<void* const> streams);  ///< as in step_on_streams
+  void refresh_recorded_on_streams(std::span<void* const> streams);  ///< streams as in step_on_streams
 
   std::size_t group_count() const;
   const Options& options(std::size_t group) const;
-  /// Between steps. Validated; the rule and what shapes its state (momentum_dtype, Dion's rank) must stay.
+  /// Replaces a group's options between steps. They are validated; the rule and the options that shape its state
+  /// (momentum_dtype, Dion's rank_fraction) cannot change.
   void set_options(std::size_t group, Options options);
-  void set_options(std::vector<Options> options);  ///< of all groups, or of none when one is refused
-  /// One numeric field: set(0, "lr", 1e-3). Schedules use "lr", "weight_decay", "gamma".
+  void set_options(std::vector<Options> options);  ///< of all groups; if one is refused, none changes
+  /// Sets one numeric field: set(0, "lr", 1e-3). Schedules use "lr", "weight_decay", "gamma".
   void set(std::size_t group, std::string_view field, double value);
   void set_lr(double lr);  ///< in every group
 
@@ -100,36 +104,34 @@ class TRASMUON_API Optimizer {
   const Parameter& parameter(std::size_t index) const;
   std::size_t index_of(std::string_view name) const;  ///< throws Error if unknown
   std::size_t group_of(std::size_t index) const;
-  /// Points parameter `index` at other memory of the same dtype, shape and stride. A master
-  /// weight stays as it is.
+  /// Points parameter `index` at other memory of the same dtype, shape and stride. A master weight keeps its values.
   void rebind_weight(std::size_t index, void* data);
-  /// Takes the master of a 16-bit weight anew from it: after the weight was written from
-  /// outside. Without a master it does nothing.
+  /// Copies a 16-bit weight into its f32 master. Call it after writing the weight yourself. Does nothing without a
+  /// master.
   void refresh_master(std::size_t index);
 
-  /// The parameter's state, in place. Writing to it is allowed between steps.
+  /// Returns the parameter's state tensors themselves, not copies. They may be written between steps.
   struct StateTensor {
     StateSpec spec;
     TensorView view;
   };
   std::span<const StateTensor> state(std::size_t index) const;
   TensorView state(std::size_t index, std::string_view name) const;  ///< throws Error if unknown
-  /// Between a state tensor, wherever it is, and packed host memory of its size. Waits for the device.
+  /// Copies between a state tensor, on any device, and packed host memory of its size. Waits for the device.
   void read_state(std::size_t index, std::string_view name, void* host) const;
   void write_state(std::size_t index, std::string_view name, const void* host);
 
-  /// One entry per matrix of the parameter (batch-major, then row blocks); empty
-  /// unless OptimizerOptions::diagnostics. On CUDA this waits for the device and measures then.
+  /// Returns one entry per matrix of the parameter (batch entries first, then row blocks); empty unless
+  /// OptimizerOptions::diagnostics is set. On CUDA this call waits for the device and measures the last step.
   std::span<const Diagnostics> diagnostics(std::size_t index) const;
   std::vector<std::string> warnings() const;
 
   std::size_t state_bytes() const;
-  std::size_t workspace_bytes()
-      const;  ///< scratch held now; bounded by the largest matrix, at most four of them at once
+  /// Scratch memory held now. On the CPU it is bounded by the largest matrix: at most four are stepped at once.
+  std::size_t workspace_bytes() const;
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<ParameterTable> table_;
 };
 
 }  // namespace trasmuon

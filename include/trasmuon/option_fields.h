@@ -8,11 +8,11 @@
 
 #include "trasmuon/options.h"
 
-// Every option field once: name, member, range, description. Validation, set_field,
-// describe(), the C ABI and checkpoints all read these lists.
+// Lists every option field once: name, member, range, description. Validation, set_field,
+// describe(), the C ABI and checkpoints read these lists.
 namespace trasmuon {
 
-/// An interval; an open end excludes its value.
+/// An interval; an open end does not contain its value.
 struct Range {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
@@ -30,69 +30,73 @@ TRASMUON_API std::string to_string(const Range& range);  ///< "> 0", ">= 0", "in
 constexpr Range positive() { return {.low = 0, .low_open = true}; }
 constexpr Range at_least(double low) { return {.low = low}; }
 constexpr Range at_least_up_to(double low, double high) { return {.low = low, .high = high}; }
+constexpr Range positive_up_to(double high) { return {.low = 0, .high = high, .low_open = true}; }
+/// Far below the end of f32, 3e38, also after scaling; its square far below the end of f64.
+constexpr Range step_size() { return {.low = 0, .high = 1e20}; }
 constexpr Range fraction() { return {.low = 0, .high = 1, .high_open = true}; }  ///< [0, 1)
 constexpr Range unit() { return {.low = 0, .high = 1, .low_open = true}; }       ///< (0, 1]
-constexpr Range normal() { return {.low = 1e-30}; }                              ///< what f32 can still add to zero
+constexpr Range normal() { return {.low = 1e-30}; }  ///< large enough to be a normal f32 number
 constexpr Range any_range() { return {}; }
 
 template <class O, class Rule>
 concept OptionsOf = std::same_as<std::remove_const_t<O>, Rule>;
 
-/// The fields that Muon, NorMuon and TrasMuon share.
+/// Visits the fields that Muon, NorMuon and TrasMuon share.
 template <class O, class Visitor>
 void visit_pipeline_fields(O& o, Visitor&& visit) {
   visit("ns_steps", o.ns_steps, at_least_up_to(0, 100), "T, Newton-Schulz steps; 0 only normalises");
   visit("coefficients", o.coefficients, any_range(), "keller, you, polar_express, or a list \"a, b, c; a, b, c\"");
-  visit("ns_form", o.ns_form, any_range(), "automatic, standard or gram: the same iteration, other cost");
+  visit("ns_form", o.ns_form, any_range(), "automatic, standard or gram: same result, different cost");
   visit("ns_precision", o.ns_precision, any_range(), "automatic, f32, or on CUDA also tf32, f16, bf16");
-  visit("momentum_dtype", o.momentum_dtype, any_range(), "automatic (as computed) or bf16: how M is kept");
+  visit("momentum_dtype", o.momentum_dtype, any_range(), "automatic (as computed) or bf16: how M is stored");
 }
 
 template <OptionsOf<TrasMuonOptions> O, class Visitor>
 void visit_fields(O& o, Visitor&& visit) {
-  visit("lr", o.lr, at_least(0), "eta, RMS of one step's update before damping");
+  visit("lr", o.lr, step_size(), "eta, RMS of one step's update before damping");
   visit("weight_decay", o.weight_decay, at_least(0), "lambda, decoupled: W <- (1 - lr lambda) W once per step");
   visit("beta1", o.beta1, fraction(), "decay of the momentum M");
   visit("beta2", o.beta2, fraction(), "decay of the row second moments v");
   visit("eps", o.eps, normal(), "added to norms and to v");
   visit("nesterov", o.nesterov, any_range(), "orthogonalize (1 - beta1) G + beta1 M instead of M");
   visit_pipeline_fields(o, visit);
-  visit("rms_scale", o.rms_scale, positive(), "factor on the calibrated step; 0.2 carries AdamW's lr over");
+  visit("rms_scale", o.rms_scale, positive_up_to(1e10),
+        "factor on the calibrated step; 0.2 suits an lr tuned for AdamW");
   visit("clip", o.clip, any_range(), "none, soft or hard: how bursting columns are damped");
   visit("alpha", o.alpha, positive(), "strength of the soft clip");
-  visit("c_min", o.c_min, unit(), "strongest damping of a column");
+  visit("c_min", o.c_min, unit(), "smallest damping factor of a column");
   visit("beta_energy", o.beta_energy, fraction(), "decay of the reference energy E_ref");
   visit("beta_clip", o.beta_clip, fraction(), "decay of the damping c_ema");
   visit("trigger", o.trigger, at_least(0), "k, damp columns with E_j / E_ref above it; 0 = always");
   visit("period", o.period, at_least(1), "K, steps between updates of the damping");
   visit("warmup", o.warmup, at_least(0), "T_w, steps before damping starts");
   visit("rho", o.rho, at_least_up_to(0, 1), "share of the long-term average in the damping");
-  visit("gamma", o.gamma, at_least(0), "weight of a step in that average; lr unless given");
+  visit("gamma", o.gamma, step_size(), "weight of a step in that average; lr unless given");
   visit("orthogonalize", o.orthogonalize, any_range(), "stage switch");
   visit("row_scale", o.row_scale, any_range(), "stage switch");
   visit("calibrate", o.calibrate, any_range(), "stage switch");
-  visit("literal", o.literal, any_range(), "Algorithm 1 to the letter, all guards off");
+  visit("literal", o.literal, any_range(), "exactly Algorithm 1, without the guards");
   visit("eps_energy", o.eps_energy, positive(),
-        "a reference up to this share of the largest energy counts as none (guarded)");
+        "a reference up to this share of the largest energy damps nothing (guarded)");
   visit("min_damped_dim", o.min_damped_dim, at_least(1), "damp only if min(m, n) reaches this (guarded)");
 }
 
 template <OptionsOf<NorMuonOptions> O, class Visitor>
 void visit_fields(O& o, Visitor&& visit) {
-  visit("lr", o.lr, at_least(0), "learning rate");
+  visit("lr", o.lr, step_size(), "learning rate");
   visit("weight_decay", o.weight_decay, at_least(0), "decoupled");
   visit("beta1", o.beta1, fraction(), "decay of the momentum");
   visit("beta2", o.beta2, fraction(), "decay of the row second moments");
   visit("eps", o.eps, normal(), "added to sqrt(v) and to norms");
-  visit("nesterov", o.nesterov, any_range(), "orthogonalize (1 - beta1) G + beta1 M; the public code does");
+  visit("nesterov", o.nesterov, any_range(), "orthogonalize (1 - beta1) G + beta1 M, as the public code does");
   visit_pipeline_fields(o, visit);
   visit("scaling", o.scaling, any_range(), "paper (update RMS = rms_scale lr) or code");
-  visit("rms_scale", o.rms_scale, positive(), "0.2 in the paper; 1 matches TrasMuon's step");
+  visit("rms_scale", o.rms_scale, positive_up_to(1e10), "0.2 in the paper; 1 matches TrasMuon's step");
 }
 
 template <OptionsOf<MuonOptions> O, class Visitor>
 void visit_fields(O& o, Visitor&& visit) {
-  visit("lr", o.lr, at_least(0), "learning rate");
+  visit("lr", o.lr, step_size(), "learning rate");
   visit("weight_decay", o.weight_decay, at_least(0), "decoupled");
   visit("momentum", o.momentum, fraction(), "decay of the momentum");
   visit("nesterov", o.nesterov, any_range(), "orthogonalize (1 - momentum) G + momentum M");
@@ -103,16 +107,16 @@ void visit_fields(O& o, Visitor&& visit) {
 
 template <OptionsOf<DionOptions> O, class Visitor>
 void visit_fields(O& o, Visitor&& visit) {
-  visit("lr", o.lr, at_least(0), "learning rate");
+  visit("lr", o.lr, step_size(), "learning rate");
   visit("weight_decay", o.weight_decay, at_least(0), "decoupled");
-  visit("momentum", o.momentum, fraction(), "mu, what error feedback keeps of the applied part");
+  visit("momentum", o.momentum, fraction(), "mu, share of the applied part that error feedback keeps");
   visit("rank_fraction", o.rank_fraction, unit(), "rank over min(m, n), rounded up");
-  visit("seed", o.seed, any_range(), "of the Gaussian start of Q");
+  visit("seed", o.seed, any_range(), "seed of the Gaussian start of Q");
 }
 
 template <OptionsOf<AdamWOptions> O, class Visitor>
 void visit_fields(O& o, Visitor&& visit) {
-  visit("lr", o.lr, at_least(0), "learning rate");
+  visit("lr", o.lr, step_size(), "learning rate");
   visit("weight_decay", o.weight_decay, at_least(0), "decoupled");
   visit("beta1", o.beta1, fraction(), "decay of the first moment");
   visit("beta2", o.beta2, fraction(), "decay of the second moment");

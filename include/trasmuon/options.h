@@ -10,24 +10,24 @@
 #include <vector>
 
 #include "trasmuon/export.h"
-#include "trasmuon/orthogonalize.h"
+#include "trasmuon/newton_schulz.h"
 
 namespace trasmuon {
 
-// The rules. Every field has its documented default here and its range and one-line
-// description in option_fields.h, which also feeds validation, the C ABI and checkpoints.
+// Options of the rules. Defaults are here; ranges and one-line descriptions are in
+// option_fields.h, which validation, the C ABI and checkpoints use as well.
 
-/// Which columns' energy is damped, and how.
+/// How columns with a burst of energy are damped.
 enum class Clip : std::uint8_t {
   none,  ///< the `noclip` ablation: c = 1
   soft,  ///< 1 / (1 + alpha ln(1 + r)), the paper's rule
-  hard,  ///< sqrt(trigger / r), the appendix' energy cap
+  hard,  ///< sqrt(trigger / r), the energy cap of the paper's appendix
 };
 
-/// The numbers in which the momentum is kept; it is computed in the compute type all the same.
+/// How the momentum is stored. It is always computed in the compute type.
 enum class MomentumDType : std::uint8_t {
   automatic,  ///< the compute type: f64 for f64 weights, f32 otherwise
-  bf16,       ///< half of the state; not for f64 weights
+  bf16,       ///< halves the state; not for f64 weights
 };
 
 /// TrasMuon, Algorithm 1 of the paper. The paper's ablations: noclip (`clip = none`),
@@ -46,7 +46,7 @@ struct TrasMuonOptions {
   NewtonSchulzPrecision ns_precision = NewtonSchulzPrecision::automatic;
   MomentumDType momentum_dtype = MomentumDType::automatic;
 
-  double rms_scale = 1.0;  // 0.2 carries a learning rate tuned for AdamW over
+  double rms_scale = 1.0;  // 0.2 suits a learning rate tuned for AdamW
 
   Clip clip = Clip::soft;
   double alpha = 1.0;
@@ -55,16 +55,16 @@ struct TrasMuonOptions {
   double beta_clip = 0.5;
   double trigger = 2.0;  // k; 0 = continuous
   int period = 1;        // K
-  int warmup = 0;        // T_w, in steps without damping
+  int warmup = 0;        // T_w, number of steps without damping
   double rho = 0.1;
-  std::optional<double> gamma = {};  // weight of the step in c_avg; lr unless given
+  std::optional<double> gamma = {};  // weight of a step in c_avg; default: lr
 
-  // Stages that can be left out; all on is TrasMuon.
+  // Stages that can be switched off; TrasMuon has all of them.
   bool orthogonalize = true;
   bool row_scale = true;
   bool calibrate = true;
 
-  // Guards (docs/algorithm.md): `literal` switches all of them off.
+  // Guards (docs/algorithm.md); `literal` switches them off.
   bool literal = false;
   double eps_energy = 1e-30;
   int min_damped_dim = 8;
@@ -72,7 +72,7 @@ struct TrasMuonOptions {
 
 enum class NorMuonScaling : std::uint8_t {
   paper,  ///< update RMS = rms_scale * lr
-  code,   ///< the public code: norm of O kept, times sqrt(max(1, m/n))
+  code,   ///< the authors' code: keeps the norm of O, times sqrt(max(1, m/n))
 };
 
 struct NorMuonOptions {
@@ -113,42 +113,42 @@ struct MuonOptions {
 struct DionOptions {
   double lr = 0.01;
   double weight_decay = 0.0;
-  double momentum = 0.95;      // mu: what error feedback keeps of the part already applied
+  double momentum = 0.95;      // mu: share of the applied part that error feedback keeps
   double rank_fraction = 1.0;  // r = ceil(rank_fraction * min(m, n))
-  std::int64_t seed = 0;       // of the Gaussian Q0
+  std::int64_t seed = 0;       // seed of the Gaussian Q0
 };
 
 struct AdamWOptions {
   double lr = 1e-3;
   double weight_decay = 0.01;
   double beta1 = 0.9;
-  double beta2 = 0.95;  // 0.95 beside a matrix rule; use 0.999 where AdamW trains everything
+  double beta2 = 0.95;  // 0.95 is for use with a matrix rule; 0.999 where AdamW trains everything
   double eps = 1e-8;
 };
 
 using Options = std::variant<TrasMuonOptions, NorMuonOptions, MuonOptions, DionOptions, AdamWOptions>;
 
-/// "trasmuon", "normuon", "muon", "dion", "adamw".
+/// Returns "trasmuon", "normuon", "muon", "dion" or "adamw".
 TRASMUON_API const char* rule_name(const Options& options);
 
-/// Default options of the rule with that name; throws Error listing the names.
+/// Returns the default options of a rule by name; throws Error with the known names if there is none.
 TRASMUON_API Options options_for(std::string_view rule);
 
 /// Throws Error("trasmuon: alpha must be > 0, got -1") on the first field outside its range.
 TRASMUON_API void validate(const Options& options);
 
-/// Settings that are allowed but known to be weak, one sentence each.
+/// Returns a sentence for each setting that is allowed but known to work badly.
 TRASMUON_API std::vector<std::string> warnings(const Options& options);
 
-/// Reads or sets one field by name; a text value is parsed to the field's type, a number
-/// must fit it (0 and 1 for switches). set_field validates the whole and leaves `options` unchanged when it throws.
+/// Gets or sets one field by name. Text is parsed to the field's type; a number must fit that type
+/// (0 and 1 for switches). set_field validates all options, and leaves them unchanged when it throws.
 TRASMUON_API std::string get_field(const Options& options, std::string_view field);
 TRASMUON_API void set_field(Options& options, std::string_view field, std::string_view value);
 TRASMUON_API void set_field(Options& options, std::string_view field, double value);
-/// Several at once, validated together.
+/// Sets several fields, which are validated together.
 TRASMUON_API void set_fields(Options& options, const std::map<std::string, std::string>& fields);
 
-/// A table of the rule's fields: name, default, range, description.
+/// Returns a table of the rule's fields: name, value, range, description.
 TRASMUON_API std::string describe(const Options& options);
 
 }  // namespace trasmuon

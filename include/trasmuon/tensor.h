@@ -14,7 +14,7 @@
 
 namespace trasmuon {
 
-/// Element types. Weights and gradients use the floating ones; i64 occurs in state only.
+/// Element types. Weights and gradients are floating-point; i64 is used in state only.
 enum class DType : std::uint8_t { f64, f32, bf16, f16, i64 };
 
 TRASMUON_API const char* to_string(DType dtype);
@@ -33,14 +33,15 @@ constexpr DType dtype_of() {
   }
 }
 
-/// Up to five dimensions, held inline.
+/// A shape of up to five dimensions, stored inline.
 class TRASMUON_API Shape {
  public:
   static constexpr std::size_t kMaxRank = 5;
 
   Shape() = default;
   Shape(std::initializer_list<std::int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
-  explicit Shape(std::span<const std::int64_t> dims);  ///< throws Error above kMaxRank or on a negative size
+  explicit Shape(
+      std::span<const std::int64_t> dims);  ///< throws Error if the rank exceeds kMaxRank or a size is negative
 
   std::size_t rank() const { return rank_; }
   std::int64_t operator[](std::size_t i) const { return dims_[i]; }
@@ -55,9 +56,9 @@ class TRASMUON_API Shape {
 
 TRASMUON_API std::string to_string(const Shape& shape);  ///< "[768, 3072]"
 
-/// A borrowed tensor: the memory stays the caller's. Row-major and dense, except
-/// that the rows of a matrix (or of each matrix of a batch) may lie `row_stride`
-/// elements apart. Gradients are read only; weights are read and written.
+/// A tensor in the caller's memory. Row-major and dense, except that consecutive rows of a
+/// matrix (or of each matrix of a batch) may be `row_stride` elements apart. Gradients are only
+/// read; weights are read and written.
 struct TensorView {
   void* data = nullptr;
   DType dtype = DType::f32;
@@ -67,13 +68,13 @@ struct TensorView {
   explicit operator bool() const { return data != nullptr; }
 };
 
-/// view(w.data(), {out, in}): the element type comes from the pointer.
+/// Makes a view, whose element type is that of the pointer: view(w.data(), {out, in}).
 template <class T>
 TensorView view(T* data, Shape shape, std::int64_t row_stride = 0) {
   return {const_cast<std::remove_const_t<T>*>(data), dtype_of<T>(), shape, row_stride};
 }
 
-/// "No gradient this step": the parameter and its state are left alone.
+/// Stands for a missing gradient: a step leaves the parameter and its state unchanged.
 inline TensorView no_gradient() { return {}; }
 
 }  // namespace trasmuon

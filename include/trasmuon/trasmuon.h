@@ -6,6 +6,7 @@
 #include "trasmuon/device.h"
 #include "trasmuon/diagnostics.h"
 #include "trasmuon/error.h"
+#include "trasmuon/newton_schulz.h"
 #include "trasmuon/optimizer.h"
 #include "trasmuon/options.h"
 #include "trasmuon/orthogonalize.h"

@@ -14,8 +14,8 @@
 namespace trasmuon {
 namespace {
 
-// What names mean. Words are compared whole, so that `multihead` is no head and
-// `normal` no norm.
+// The meaning of names. Whole words are compared, so that `multihead` is not taken for a head nor
+// `normal` for a norm.
 constexpr std::array kWrappers{
     "module", "model", "net", "network", "params", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"};
 constexpr std::array kEmbeddingWords{"embed", "embeds", "embedding", "embeddings", "emb", "embedder", "wte", "wpe"};
@@ -76,7 +76,7 @@ bool is_norm_word(const std::string& word) { return word.ends_with("norm") || co
 bool is_bias(const std::vector<Component>& path) {
   if (path.empty()) return false;
   const Component& leaf = path.back();
-  // The module is asked too, for T5's relative_attention_bias.weight.
+  // The module's name counts too, for T5's relative_attention_bias.weight.
   return leaf.has([](const std::string& word) { return word == "bias"; }) ||
          (path.size() > 1 && path[path.size() - 2].ends_with("bias"));
 }
@@ -91,7 +91,7 @@ bool is_norm(const std::vector<Component>& path) {
 bool is_embedding(const std::vector<Component>& path) {
   bool in_block = false;
   for (std::size_t i = 0; i < path.size(); ++i) {
-    // Inside a block only a module that itself is an embedding, not a layer that reads one.
+    // Inside a block only a module that is itself an embedding, not a layer that uses one.
     const bool owner = i + 2 >= path.size();
     if ((!in_block || owner) && path[i].has(is_embedding_word)) return true;
     in_block |= path[i].numbered();
@@ -110,7 +110,7 @@ bool is_head(const std::vector<Component>& path) {
   for (std::size_t i = 0; i < path.size(); ++i) {
     const Component& c = path[i];
     if (contains(kHeads, c.text)) return true;
-    // In a block, `head` and its like belong to attention.
+    // In a block, `head` and similar names belong to attention.
     if (!in_block && (c.ends_with("head") || c.ends_with("classifier") || contains(kHeadsOutsideBlocks, c.text)))
       return true;
     if (i == 0 && (c.text == "heads" || (path.size() <= 2 && contains(kHeadsAtTop, c.text)))) return true;
@@ -123,13 +123,13 @@ bool is_head(const std::vector<Component>& path) {
 bool is_input_convolution(const std::vector<Component>& path, const Shape& shape) {
   constexpr std::int64_t kMostImageChannels = 4;
   if (shape.rank() < 4 || shape[1] > kMostImageChannels) return false;
-  // Depthwise convolutions have few input channels as well, but lie in numbered blocks.
+  // Depthwise convolutions have few input channels as well, but are in numbered blocks.
   const std::size_t before_owner = path.size() < 2 ? 0 : path.size() - 2;
   return std::none_of(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(before_owner),
                       [](const Component& c) { return c.numbered(); });
 }
 
-/// Whether the matrices of the default layout have a side of 1.
+/// Returns whether the matrices of the default layout have a side of 1.
 bool has_side_of_one(const Shape& shape) {
   if (shape.rank() == 3) return shape[1] == 1 || shape[2] == 1;
   return shape[0] == 1 || shape.elements() == shape[0];
@@ -153,7 +153,7 @@ std::pair<Family, const char*> judge(const NamedShape& parameter) {
 
 bool matches(std::string_view pattern, std::string_view text) {
   std::size_t p = 0, t = 0;
-  std::optional<std::size_t> star;  // the last '*' passed, and where its run ends now
+  std::optional<std::size_t> star;  // the last '*' so far; run_end: where the text it matches ends
   std::size_t run_end = 0;
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
@@ -172,11 +172,11 @@ bool matches(std::string_view pattern, std::string_view text) {
 }
 
 void check(std::span<const NamedShape> parameters) {
-  if (parameters.empty()) throw Error("classify: no parameters given");
+  if (parameters.empty()) throw Error("classify: parameters must not be empty");
   std::set<std::string_view> names;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto& [name, shape] = parameters[i];
-    if (name.empty()) throw Error("classify: parameter " + std::to_string(i) + " has no name");
+    if (name.empty()) throw Error("classify: parameter " + std::to_string(i) + ": name must not be empty");
     if (!names.insert(name).second) throw Error("parameter '" + name + "': listed twice");
     if (shape.elements() == 0)
       throw Error("parameter '" + name + "': must not be empty, got shape " + to_string(shape));
@@ -191,7 +191,7 @@ void apply(const FamilyOverride& change, std::vector<Classified>& table) {
     row.family = change.family;
     row.reason = "override " + change.pattern;
   }
-  if (!found) throw Error("override '" + change.pattern + "': matches no parameter; patterns stand for the whole name");
+  if (!found) throw Error("override '" + change.pattern + "': must match a parameter; patterns match whole names");
 }
 
 }  // namespace
@@ -234,7 +234,9 @@ std::string to_string(std::span<const Classified> table) {
   for (const Classified& row : table) {
     const auto family = static_cast<std::size_t>(row.family);
     totals[family].parameters += 1;
-    totals[family].elements += row.shape.elements();
+    if (__builtin_add_overflow(totals[family].elements, row.shape.elements(), &totals[family].elements)) {
+      throw Error("classify: the number of elements of all parameters must fit 64 bits");
+    }
     rows.push_back(
         {row.name, to_string(row.shape), std::to_string(row.shape.elements()), families[family], row.reason});
   }
@@ -252,7 +254,7 @@ std::string to_string(std::span<const Classified> table) {
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      constexpr std::size_t kElements = 2;  // numbers stand at the right
+      constexpr std::size_t kElements = 2;  // numbers are right-aligned
       const std::string padding(widths[i] - row[i].size(), ' ');
       line += (i == 0 ? "" : "  ") + (i == kElements ? padding + row[i] : row[i] + padding);
     }

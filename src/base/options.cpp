@@ -5,18 +5,19 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
+#include <iomanip>
 #include <limits>
 #include <sstream>
 #include <type_traits>
 
+#include "base/number_text.h"
 #include "trasmuon/error.h"
 #include "trasmuon/option_fields.h"
 
 namespace trasmuon {
 namespace {
 
-// Names of the enumerations' values, in order.
+// Names of enumeration values, in order.
 template <class E>
 constexpr std::array<const char*, 0> kNames{};
 template <>
@@ -31,12 +32,6 @@ template <>
 constexpr std::array kNames<NorMuonScaling>{"paper", "code"};
 template <>
 constexpr std::array kNames<MuonScaling>{"original", "match_rms_adamw"};
-
-std::string shortest(double value) {
-  char buffer[32];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
-  return {buffer, end};
-}
 
 template <class F>
 std::string format(const F& value) {
@@ -54,7 +49,7 @@ bool parse_number(std::string_view text, N& value) {
   return result.ec == std::errc() && result.ptr == text.data() + text.size();
 }
 
-/// Sets `field` from text; returns what was expected when the text is no such value.
+/// Sets `field` from text; returns "", or what was expected if the text is not such a value.
 template <class F>
 std::string parse(std::string_view text, F& field) {
   if constexpr (std::is_same_v<F, bool>) {
@@ -79,7 +74,7 @@ std::string parse(std::string_view text, F& field) {
     return "one of " + known;
   } else if constexpr (std::is_integral_v<F>) {
     if (parse_number(text, field)) return {};
-    // "3.0" too: the C ABI and schedules speak in doubles, whole up to 2^53.
+    // "3.0" is valid too: the C ABI and schedules pass doubles, exact for integers up to 2^53.
     constexpr double kLargest = std::min(0x1p53, static_cast<double>(std::numeric_limits<F>::max()));
     double value = 0;
     if (!parse_number(text, value) || value != std::floor(value) || std::abs(value) > kLargest) return "a whole number";
@@ -122,18 +117,6 @@ template <class O>
 void check_together(const O&) {}
 
 }  // namespace
-
-std::string to_string(const Range& range) {
-  const bool from = range.low > -std::numeric_limits<double>::infinity();
-  const bool to = range.high < std::numeric_limits<double>::infinity();
-  if (from && to) {
-    return std::string("in ") + (range.low_open ? "(" : "[") + shortest(range.low) + ", " + shortest(range.high) +
-           (range.high_open ? ")" : "]");
-  }
-  if (from) return (range.low_open ? "> " : ">= ") + shortest(range.low);
-  if (to) return (range.high_open ? "< " : "<= ") + shortest(range.high);
-  return "finite";
-}
 
 const char* rule_name(const Options& options) {
   constexpr const char* names[] = {"trasmuon", "normuon", "muon", "dion", "adamw"};
@@ -229,10 +212,8 @@ std::string describe(const Options& options) {
           using F = std::remove_cvref_t<decltype(value)>;
           constexpr bool ranged =
               (std::is_arithmetic_v<F> && !std::is_same_v<F, bool>) || std::is_same_v<F, std::optional<double>>;
-          char line[256];
-          std::snprintf(line, sizeof line, "%-15s %-12s %-12s %s\n", name, format(value).c_str(),
-                        ranged ? to_string(range).c_str() : "", description);
-          text << line;
+          text << std::left << std::setw(15) << name << ' ' << std::setw(12) << format(value) << ' ' << std::setw(13)
+               << (ranged ? to_string(range) : "") << ' ' << description << '\n';
         });
       },
       options);

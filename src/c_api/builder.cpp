@@ -14,14 +14,18 @@ namespace {
 
 constexpr std::size_t kFirstParameterSize = offsetof(trasmuon_parameter, device);
 
-/// A caller built against a later header may pass more, as long as it does not use it; one built
-/// against the first header passes less.
+/// Accepts the larger struct of a later header as long as its new fields are zero, and the smaller
+/// one of the first header.
 void check_struct_size(const trasmuon_parameter& parameter) {
   const std::size_t size = parameter.struct_size, known = sizeof(trasmuon_parameter);
   const auto* bytes = reinterpret_cast<const unsigned char*>(&parameter);
-  if (size < kFirstParameterSize ||
-      (size > known && std::any_of(bytes + known, bytes + size, [](unsigned char byte) { return byte != 0; }))) {
+  if (size < kFirstParameterSize || size > kLargestStruct) {
     throw Error("parameter: struct_size must be sizeof(trasmuon_parameter) = " + std::to_string(known) + ", got " +
+                std::to_string(size));
+  }
+  if (size > known && std::any_of(bytes + known, bytes + size, [](unsigned char byte) { return byte != 0; })) {
+    throw Error("parameter: struct_size must be <= " + std::to_string(known) +
+                " unless all bytes beyond are zero: this library does not know these fields, got " +
                 std::to_string(size));
   }
 }
@@ -66,7 +70,9 @@ int trasmuon_builder_add_parameter(trasmuon_builder* builder, const trasmuon_par
   return guarded(__func__, [&] {
     trasmuon_builder& b = require(builder, "builder");
     trasmuon::Parameter added = to_parameter(require(parameter, "parameter"));
-    if (b.groups.empty()) throw trasmuon::Error("parameter '" + added.name + "': add a group first");
+    if (b.groups.empty())
+      throw trasmuon::Error("parameter '" + added.name +
+                            "': must be in a group, call trasmuon_builder_add_group first");
     b.groups.back().parameters.push_back(std::move(added));
     if (index != nullptr) *index = b.parameters;
     ++b.parameters;

@@ -9,7 +9,7 @@
 #include "trasmuon/error.h"
 #include "trasmuon/optimizer.h"
 
-// Between the structs and enumerations of C and of C++.
+// Converts between the structs and enumerations of C and C++.
 namespace trasmuon::c_api {
 
 static_assert(TRASMUON_F64 == static_cast<int>(DType::f64) && TRASMUON_F32 == static_cast<int>(DType::f32) &&
@@ -25,7 +25,10 @@ static_assert(TRASMUON_FAMILY_MATRIX == static_cast<int>(Family::matrix) &&
               TRASMUON_FAMILY_ADAMW == static_cast<int>(Family::adamw));
 static_assert(TRASMUON_MAX_RANK == Shape::kMaxRank);
 
-/// Puts what `who()` says before the text of an Error from `body`.
+/// No struct of a later header will be larger: a larger struct_size was never set, and reading that far is not safe.
+constexpr std::size_t kLargestStruct = 4096;
+
+/// Runs `body`, and puts the text of `who()` before the text of an Error it throws.
 template <class Who, class Body>
 auto about(Who&& who, Body&& body) {
   try {
@@ -35,7 +38,7 @@ auto about(Who&& who, Body&& body) {
   }
 }
 
-/// `last` is the enumeration's last value.
+/// Converts to an enumeration whose last value is `last`; throws Error outside of it.
 template <class E>
 E to_enum(int value, E last, const char* what) {
   if (value < 0 || value > static_cast<int>(last)) {

@@ -15,7 +15,7 @@ trasmuon::NewtonSchulzPrecision to_precision(const char* name) {
   return std::get<trasmuon::MuonOptions>(options).ns_precision;
 }
 
-/// `caller` is the function that errors name.
+/// `caller` is the function name used in errors.
 int orthogonalize(const char* caller, const trasmuon_tensor* in, const trasmuon_tensor* out, int steps,
                   const char* coefficients, int form, double eps, const char* precision, int device, void* stream) {
   return guarded(caller, [&] {

@@ -32,7 +32,7 @@ trasmuon_diagnostics to_c(const Diagnostics& d) {
           d.c_mean, d.damped_share, d.update_rms, d.eta_hat, d.isometry_error};
 }
 
-/// The gradients, checked; valid until the next call.
+/// Checks the gradients and returns views of them, valid until the next call.
 std::span<const TensorView> views(trasmuon_optimizer& o, const trasmuon_tensor* gradients, std::size_t count) {
   require_array(gradients, count, "gradients");
   o.gradients.clear();
@@ -166,7 +166,11 @@ int trasmuon_optimizer_diagnostics(const trasmuon_optimizer* optimizer, size_t i
     const trasmuon_diagnostics filled =
         to_c(element(optimizer_of(optimizer).diagnostics(index), matrix, "matrix index"));
     require(diagnostics, "diagnostics");
-    // What a newer caller knows beyond `filled` reads as zero.
+    if (struct_size == 0 || struct_size > kLargestStruct) {
+      throw trasmuon::Error("diagnostics: struct_size must be sizeof(trasmuon_diagnostics) = " +
+                            std::to_string(sizeof filled) + ", got " + std::to_string(struct_size));
+    }
+    // Fields that only a newer caller knows are zero.
     std::memset(diagnostics, 0, struct_size);
     std::memcpy(diagnostics, &filled, std::min(struct_size, sizeof filled));
   });

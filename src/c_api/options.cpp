@@ -31,7 +31,7 @@ double number_of(const Options& options, std::string_view field) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
-    throw Error(std::string(rule_name(options)) + ": " + std::string(field) + " is '" + text + "', not a number");
+    throw Error(std::string(rule_name(options)) + ": " + std::string(field) + " must be a number, got '" + text + "'");
   }
   return value;
 }

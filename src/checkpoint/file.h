@@ -9,7 +9,7 @@
 
 namespace trasmuon {
 
-/// An open file, closed with the object.
+/// Owns an open file, and closes it.
 class FileDescriptor {
  public:
   explicit FileDescriptor(int fd = -1) : fd_(fd) {}
@@ -33,7 +33,7 @@ class InputFile {
   explicit InputFile(const std::string& path);
 
   std::uint64_t size() const { return size_; }
-  /// Fills `bytes` with what comes next; throws Error when the file ends before.
+  /// Fills `bytes` with the next bytes; throws Error if the file ends before.
   void read(std::span<std::byte> bytes);
 
  private:
@@ -41,11 +41,13 @@ class InputFile {
   std::uint64_t size_ = 0;
 };
 
-/// A file that takes its name only when it is whole: written under another name beside
-/// `path`, synced, renamed. Without commit() it disappears and `path` stays as it was.
+/// A file that gets its name only when it is complete: written under another name beside `path`,
+/// synced, renamed. Without commit() it is removed and `path` stays unchanged. If `path` is a symbolic link, all this
+/// happens to the file it points to. The new file has mode, owner and group of the one it replaces, as far as the
+/// system permits.
 class AtomicFile {
  public:
-  explicit AtomicFile(std::string path);
+  explicit AtomicFile(const std::string& path);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();
@@ -55,6 +57,7 @@ class AtomicFile {
 
  private:
   std::string path_;
+  std::string directory_;
   std::string temporary_;
   FileDescriptor file_;
   bool pending_ = false;  ///< temporary_ exists

@@ -16,8 +16,8 @@ struct GroupRecord {
 
 GroupRecord record_of(const Options& options);
 
-/// The recorded options. A field that the record lacks (an older library wrote it) keeps
-/// its value in `current`. Throws Error on another rule, an unknown field or a bad value.
+/// Returns the recorded options. A field that is missing in the record (written by an older
+/// library) keeps its value in `current`. Throws Error on another rule, an unknown field or a bad value.
 Options options_from(const GroupRecord& record, const Options& current);
 
 }  // namespace trasmuon

@@ -14,9 +14,9 @@
 
 namespace trasmuon {
 
-/// What must be the same for the state to mean the same.
+/// Properties of a parameter that must be equal when its state is loaded.
 struct ParameterRecord {
-  std::size_t group = 0;
+  std::uint64_t group = 0;
   std::string dtype;  ///< of the weight
   std::vector<std::int64_t> shape;
   std::string layout;
@@ -24,27 +24,27 @@ struct ParameterRecord {
   std::vector<std::int64_t> row_blocks;
 };
 
-/// What a checkpoint tells beside the tensors, kept in the file's metadata.
+/// Everything in a checkpoint besides the tensors; stored in the file's metadata.
 struct Manifest {
   std::vector<GroupRecord> groups;
   std::map<std::string, ParameterRecord> parameters;
   std::map<std::string, std::string> checksums;  ///< of the tensors' bytes
 };
 
-/// The manifest of this optimizer, without checksums.
+/// Returns the manifest of this optimizer, without checksums.
 Manifest manifest_of(const Optimizer& optimizer);
 
-/// Throws Error naming the first parameter in which the file and the optimizer differ.
+/// Throws Error if parameters of the file and the optimizer differ; names the first one.
 void check_parameters(const Manifest& file, const Manifest& optimizer);
 
-/// CRC-32 in eight hexadecimal digits.
+/// Returns the CRC-32 as eight hexadecimal digits.
 std::string checksum(std::span<const std::byte> bytes);
 
-/// Puts the manifest into the metadata, with a checksum over the whole header.
+/// Writes the manifest into the metadata, with a checksum of the whole header.
 void seal(const Manifest& manifest, safetensors::Header& header);
 
-/// Takes it out again; throws Error on a file that is not ours, is of another format
-/// version or whose header was altered.
-Manifest unseal(safetensors::Header header);
+/// Reads it back, and takes the header's checksum out of the metadata; throws Error if the file is not a checkpoint,
+/// has another format version, or its header was changed.
+Manifest unseal(safetensors::Header& header);
 
 }  // namespace trasmuon

@@ -4,49 +4,56 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
-#include "checkpoint/json.h"
+#include "checkpoint/json_reader.h"
+#include "checkpoint/json_text.h"
 #include "trasmuon/error.h"
 
 namespace trasmuon::safetensors {
 namespace {
 
-using nlohmann::json;
-
-static_assert(std::endian::native == std::endian::little, "length and data are written as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "length and data are written as they are in memory");
 
 constexpr const char* kMetadata = "__metadata__";
 
-bool all_unsigned(const json& value) {
-  return value.is_array() &&
-         std::all_of(value.begin(), value.end(), [](const json& item) { return item.is_number_unsigned(); });
-}
+// Far more than anyone writes. Without a limit short entries would take many times the memory of their text.
+constexpr std::size_t kMaxMetadataEntries = 1000;
 
-std::map<std::string, std::string> decode_metadata(const json& value) {
-  if (!value.is_object()) throw Error("header: __metadata__ must be an object");
+std::map<std::string, std::string> decode_metadata(JsonReader& reader) {
   std::map<std::string, std::string> metadata;
-  for (const auto& [key, text] : value.items()) {
-    if (!text.is_string()) throw Error("header: __metadata__ '" + key + "' must be a string");
-    metadata.emplace(key, text.get<std::string>());
-  }
+  const bool object = reader.read_object([&](std::string key) {
+    const auto [entry, added] = metadata.try_emplace(std::move(key));
+    if (!added) refuse_second(entry->first);
+    if (metadata.size() > kMaxMetadataEntries) {
+      throw Error("header: __metadata__ must have <= " + std::to_string(kMaxMetadataEntries) + " entries");
+    }
+    if (!reader.read(entry->second)) throw Error("header: __metadata__ '" + entry->first + "' must be a string");
+    return true;
+  });
+  if (!object) throw Error("header: __metadata__ must be an object");
   return metadata;
 }
 
-Tensor decode_tensor(const std::string& name, const json& value) {
+Tensor decode_tensor(const std::string& name, JsonReader& reader) {
   const auto refuse = [&](const char* what) { throw Error("header: tensor '" + name + "': " + what); };
-  if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") ||
-      !value.contains("data_offsets")) {
-    refuse("must have dtype, shape and data_offsets and nothing else");
-  }
-  const json &dtype = value["dtype"], &shape = value["shape"], &offsets = value["data_offsets"];
-  if (!dtype.is_string()) refuse("dtype must be a string");
-  if (!all_unsigned(shape)) refuse("shape must be a list of whole numbers >= 0");
-  if (!all_unsigned(offsets) || offsets.size() != 2) refuse("data_offsets must be two whole numbers >= 0");
-  return {dtype.get<std::string>(), shape.get<std::vector<std::uint64_t>>(), offsets[0].get<std::uint64_t>(),
-          offsets[1].get<std::uint64_t>()};
+  Tensor tensor;
+  const bool complete = reader.read_record({"dtype", "shape", "data_offsets"}, [&](std::size_t field) {
+    if (field == 0 && !reader.read(tensor.dtype)) refuse("dtype must be a string");
+    if (field == 1 && !reader.read(tensor.shape)) refuse("shape must be a list of whole numbers >= 0");
+    if (field == 2) {
+      std::vector<std::uint64_t> offsets;
+      if (!reader.read(offsets) || offsets.size() != 2) refuse("data_offsets must be two whole numbers >= 0");
+      tensor.begin = offsets[0];
+      tensor.end = offsets[1];
+    }
+    return true;
+  });
+  if (!complete) refuse("must have dtype, shape and data_offsets and nothing else");
+  return tensor;
 }
 
-/// The tensors, in the order of their data, must follow one another without gap or overlap.
+/// Throws Error unless the tensors cover the data without gap or overlap.
 void check_offsets(const std::map<std::string, Tensor>& tensors, std::uint64_t data_bytes) {
   std::vector<const std::pair<const std::string, Tensor>*> order;
   order.reserve(tensors.size());
@@ -56,20 +63,21 @@ void check_offsets(const std::map<std::string, Tensor>& tensors, std::uint64_t d
   });
   std::uint64_t expected = 0;
   for (const auto* entry : order) {
-    const auto& [name, tensor] = *entry;
-    const std::string range = "header: tensor '" + name + "': data_offsets [" + std::to_string(tensor.begin) + ", " +
-                              std::to_string(tensor.end) + "] ";
-    if (tensor.end < tensor.begin) throw Error(range + "end before they begin");
-    if (tensor.begin < expected)
-      throw Error(range + "overlap the tensor before, which ends at " + std::to_string(expected));
-    if (tensor.begin > expected) throw Error(range + "leave a gap after " + std::to_string(expected));
+    const Tensor& tensor = entry->second;
+    const auto refuse = [&](const std::string& why) {
+      throw Error("header: tensor '" + entry->first + "': data_offsets [" + std::to_string(tensor.begin) + ", " +
+                  std::to_string(tensor.end) + "] " + why);
+    };
+    if (tensor.end < tensor.begin) refuse("end before they begin");
+    if (tensor.begin < expected) refuse("overlap the previous tensor, which ends at " + std::to_string(expected));
+    if (tensor.begin > expected) refuse("leave a gap after " + std::to_string(expected));
     if (tensor.end > data_bytes) {
-      throw Error(range + "reach past the end of the file, which has " + std::to_string(data_bytes) + " bytes of data");
+      refuse("extend past the end of the file, which has " + std::to_string(data_bytes) + " bytes of data");
     }
     expected = tensor.end;
   }
   if (expected != data_bytes) {
-    throw Error("has " + std::to_string(data_bytes - expected) + " bytes after the last tensor");
+    throw Error("file has " + std::to_string(data_bytes - expected) + " bytes after the last tensor");
   }
 }
 
@@ -83,16 +91,30 @@ const char* dtype_name(DType dtype) {
     case DType::f16: return "F16";
     case DType::i64: return "I64";
   }
-  throw Error("dtype must be a known one, got " + std::to_string(static_cast<int>(dtype)));
+  throw Error("dtype must be f64, f32, bf16, f16 or i64, got " + std::to_string(static_cast<int>(dtype)));
 }
 
 std::string header_json(const Header& header) {
-  json value = json::object();
-  value[kMetadata] = header.metadata;
-  for (const auto& [name, tensor] : header.tensors) {
-    value[name] = {{"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {tensor.begin, tensor.end}}};
-  }
-  return to_text(value);
+  std::string text = "{";
+  const auto append = [&](std::string_view key, const std::string& value) {
+    if (text.size() > 1) text += ',';
+    text += to_json(key);
+    text += ':';
+    text += value;
+  };
+  // Keys are sorted, and the metadata is one of them.
+  auto tensor = header.tensors.begin();
+  const auto append_tensors = [&](auto end) {
+    for (; tensor != end; ++tensor) {
+      const auto& [name, t] = *tensor;
+      append(name, "{\"data_offsets\":" + to_json(std::vector{t.begin, t.end}) + ",\"dtype\":" + to_json(t.dtype) +
+                       ",\"shape\":" + to_json(t.shape) + "}");
+    }
+  };
+  append_tensors(header.tensors.lower_bound(kMetadata));
+  append(kMetadata, to_json(header.metadata));
+  append_tensors(header.tensors.end());
+  return text + "}";
 }
 
 std::string encode(const Header& header) {
@@ -108,17 +130,25 @@ std::string encode(const Header& header) {
 }
 
 Header decode(std::string_view text, std::uint64_t data_bytes) {
-  json value;
-  try {
-    value = parse_json(text);
-  } catch (const Error& error) {
-    throw Error(std::string("header ") + error.what());
-  }
-  if (!value.is_object()) throw Error("header must be an object");
   Header header;
-  for (const auto& [name, entry] : value.items()) {
-    if (name == kMetadata) header.metadata = decode_metadata(entry);
-    else header.tensors.emplace(name, decode_tensor(name, entry));
+  bool has_metadata = false;
+  try {
+    JsonReader reader(text);
+    const bool object = reader.read_object([&](std::string name) {
+      if (name == kMetadata) {
+        if (std::exchange(has_metadata, true)) refuse_second(name);
+        header.metadata = decode_metadata(reader);
+        return true;
+      }
+      const auto [entry, added] = header.tensors.try_emplace(std::move(name));
+      if (!added) refuse_second(entry->first);
+      entry->second = decode_tensor(entry->first, reader);
+      return true;
+    });
+    if (!object) throw Error("header must be an object");
+    reader.finish();
+  } catch (const JsonError& error) {
+    throw Error(std::string("header ") + error.what());
   }
   check_offsets(header.tensors, data_bytes);
   return header;

@@ -15,12 +15,12 @@ struct NamedState {
   DType dtype;
   Shape shape;
   std::size_t bytes;
-  std::size_t parameter;  ///< with `state` what read_state() and write_state() take
+  std::size_t parameter;  ///< and `state`: arguments of read_state() and write_state()
   std::string state;
 };
 
-/// All state, in the order of a file: wide elements first, which keeps every tensor
-/// aligned without gaps, then by name.
+/// Returns all state in the order of a file: wide elements first, so that every tensor is aligned
+/// without gaps, then by name.
 std::vector<NamedState> state_tensors(const Optimizer& optimizer);
 
 std::vector<std::byte> contents(const Optimizer& optimizer, const NamedState& tensor);

@@ -1,23 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <vector>
 
 #include "cpu/gemm.h"
-#include "cpu/kernels.h"
-#include "cpu/stages.h"
-#include "stages/report.h"
+#include "cpu/row_chunks.h"
+#include "cpu/step.h"
+#include "stages/formulas.h"
+#include "stages/measure.h"
 
 namespace trasmuon::cpu {
 namespace {
 
+template <class T>
+struct GramMemory {
+  T *gram, *product;
+};
+
+template <class T>
+GramMemory<T> gram_memory(std::int64_t rows, std::int64_t cols, Arena& arena) {
+  const std::int64_t s = std::min(rows, cols), l = std::max(rows, cols);
+  return {arena.take<T>(s * s), arena.take<T>(multiply_scratch<T>(s, s, l))};
+}
+
 /// ||O O^T - I||_F / sqrt(s) on the short side.
 template <class T>
-double isometry_error(const MatrixView& o) {
+double isometry_error(const MatrixView& o, Scratch& scratch) {
   const bool tall = o.rows > o.cols;
   const std::int64_t s = std::min(o.rows, o.cols), l = std::max(o.rows, o.cols);
-  std::vector<T> gram(static_cast<std::size_t>(s * s)), scratch(static_cast<std::size_t>(multiply_scratch<T>(s, s)));
+  const GramMemory<T> memory = scratch.lay_out([&](Arena& arena) { return gram_memory<T>(o.rows, o.cols, arena); });
   const Operand<T> stored{o.row<T>(0), o.row_stride, 1};
   const Operand<T> wide = tall ? stored.transpose() : stored;
   multiply<T>({.m = s,
@@ -25,64 +35,66 @@ double isometry_error(const MatrixView& o) {
                .k = l,
                .a = wide,
                .b = wide.transpose(),
-               .c = gram.data(),
+               .c = memory.gram,
                .ldc = s,
                .diagonal = T(-1),
                .symmetric = true},
-              scratch.data());
-  return std::sqrt(kernels<T>().sum_squares(gram.data(), s * s) / static_cast<double>(s));
+              memory.product);
+  return std::sqrt(kernels<T>().sum_squares(memory.gram, s * s) / static_cast<double>(s));
 }
 
 template <class T>
-void report(const Matrix& x, double update_squares) {
+void measure(const Matrix& x, const Intermediates<T>& s, double update_squares, Scratch& scratch) {
   Diagnostics& d = *x.diagnostics;
   d.updated = true;
   d.step = *x.step;
-  d.skipped = *x.skipped;
-  d.eta_hat = x.eta_hat;
+  d.eta_hat = s.eta_hat;
   d.update_rms = std::sqrt(update_squares / static_cast<double>(x.m * x.n));
-  d.isometry_error = isometry_error<T>(x.direction);
-  const T* c = static_cast<const T*>(x.column_factor);
-  if (c == nullptr) return;
-  report_damping<T>({c, static_cast<std::size_t>(x.n)}, d);
+  d.isometry_error = isometry_error<T>(s.direction, scratch);
+  if (s.c != nullptr) measure_damping<T>({s.c, static_cast<std::size_t>(x.n)}, d);
 }
 
 }  // namespace
 
-void CpuStages::apply(std::span<Matrix> batch, double decay) {
-  for_each_active(batch, [&]<class T>(Matrix& x) {
-    const auto& kernel = kernels<T>();
-    const auto update = kernel.apply[static_cast<int>(x.weight.dtype)];
-    const T* rows = static_cast<const T*>(x.row_factor);
-    const T* columns = static_cast<const T*>(x.column_factor);
-    // In the storage's orientation the update is left_i * O_ij * right_j.
-    const T* left = x.transposed ? columns : rows;
-    const T* right = x.transposed ? rows : columns;
-    const std::int64_t cols = x.weight.cols;
-    const RowChunks chunks(x.weight.rows, cols);
-    std::vector<double> update_squares(x.diagnostics != nullptr ? static_cast<std::size_t>(chunks.count) : 0);
-    for_each_chunk(chunks, [&](std::int64_t first, std::int64_t last, std::int64_t chunk) {
-      for (std::int64_t i = first; i < last; ++i) {
-        const T* o = x.direction.row<T>(i);
-        // eta^ of a direction that is zero may be beyond T; times zero it must still be zero.
-        const double wanted = x.eta_hat * (left != nullptr ? static_cast<double>(left[i]) : 1.0);
-        const T scale = static_cast<T>(std::min(wanted, static_cast<double>(std::numeric_limits<T>::max())));
-        update(x.weight.row_bytes(i), o, right, scale, static_cast<T>(decay), cols);
-        if (x.rounded.data != nullptr) {
-          kernel.store[static_cast<int>(x.rounded.dtype)](x.weight.row<T>(i), x.rounded.row_bytes(i), cols);
-        }
-        if (x.diagnostics != nullptr) {
-          const double sum = right != nullptr ? kernel.sum_squares_scaled(o, right, cols) : kernel.sum_squares(o, cols);
-          update_squares[static_cast<std::size_t>(chunk)] +=
-              static_cast<double>(scale) * static_cast<double>(scale) * sum;
-        }
-      }
-    });
-    if (x.diagnostics == nullptr) return;
-    double sum = 0;
-    for (double part : update_squares) sum += part;
-    report<T>(x, sum);
-  });
+template <class T>
+std::size_t apply_scratch(const Matrix& x) {
+  if (x.diagnostics == nullptr) return 0;
+  return bytes_of([&](Arena& arena) { return gram_memory<T>(x.m, x.n, arena); });
 }
+
+template <class T>
+void apply(const Matrix& x, double decay, const Intermediates<T>& s, Scratch& scratch) {
+  const auto& kernel = kernels<T>();
+  const auto update = kernel.apply[static_cast<int>(x.weight.dtype)];
+  // In the storage's orientation the update is left_i * O_ij * right_j.
+  const T* left = x.transposed ? s.c : s.row_factor;
+  const T* right = x.transposed ? s.row_factor : s.c;
+  const std::int64_t cols = x.weight.cols;
+  const RowChunks chunks(x.weight.rows, cols);
+  double update_squares[RowChunks::kMostChunks] = {};
+  for_each_chunk(chunks, [&](std::int64_t first, std::int64_t last, std::int64_t chunk) {
+    for (std::int64_t i = first; i < last; ++i) {
+      const T* o = s.direction.template row<T>(i);
+      const T step = row_step(s.eta_hat, left != nullptr ? left[i] : T(1));
+      update(x.weight.row_bytes(i), o, right, step, static_cast<T>(decay), cols);  // eq:trasmuon_update_main
+      if (x.rounded.data != nullptr) {
+        kernel.store[static_cast<int>(x.rounded.dtype)](x.weight.row<T>(i), x.rounded.row_bytes(i), cols);
+      }
+      if (x.diagnostics != nullptr) {
+        const double sum = right != nullptr ? kernel.sum_squares_scaled(o, right, cols) : kernel.sum_squares(o, cols);
+        update_squares[chunk] += static_cast<double>(step) * static_cast<double>(step) * sum;
+      }
+    }
+  });
+  if (x.diagnostics == nullptr) return;
+  double sum = 0;
+  for (double part : update_squares) sum += part;
+  measure<T>(x, s, sum, scratch);
+}
+
+template std::size_t apply_scratch<float>(const Matrix&);
+template std::size_t apply_scratch<double>(const Matrix&);
+template void apply<float>(const Matrix&, double, const Intermediates<float>&, Scratch&);
+template void apply<double>(const Matrix&, double, const Intermediates<double>&, Scratch&);
 
 }  // namespace trasmuon::cpu

@@ -18,12 +18,16 @@ constexpr std::int64_t kBlockTiles = 8;  // a task is a block of 8 x 8 register 
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+/// Depth of the panels of a product over k. A short k keeps them small: for 1 x 1 times 1 x n they are as large as the
+/// operands, not kPanelDepth times as large.
+std::int64_t panel_depth(std::int64_t k) { return std::clamp<std::int64_t>(k, 1, kPanelDepth); }
+
 }  // namespace
 
 template <class T>
-std::int64_t multiply_scratch(std::int64_t m, std::int64_t n) {
-  const auto& k = kernels<T>();
-  return kPanelDepth * (ceil_div(m, k.tile_rows) * k.tile_rows + ceil_div(n, k.tile_cols) * k.tile_cols);
+std::int64_t multiply_scratch(std::int64_t m, std::int64_t n, std::int64_t k) {
+  const auto& tile = kernels<T>();
+  return panel_depth(k) * (ceil_div(m, tile.tile_rows) * tile.tile_rows + ceil_div(n, tile.tile_cols) * tile.tile_cols);
 }
 
 template <class T>
@@ -32,8 +36,9 @@ void multiply(const Product<T>& p, T* scratch) {
   const std::int64_t mr = kernel.tile_rows, nr = kernel.tile_cols;
   const std::int64_t row_panels = ceil_div(p.m, mr), col_panels = ceil_div(p.n, nr);
   const std::int64_t row_blocks = ceil_div(row_panels, kBlockTiles), col_blocks = ceil_div(col_panels, kBlockTiles);
+  const std::int64_t row_panel_size = panel_depth(p.k) * mr, col_panel_size = panel_depth(p.k) * nr;
   T* packed_a = scratch;
-  T* packed_b = scratch + kPanelDepth * row_panels * mr;
+  T* packed_b = scratch + row_panels * row_panel_size;
 
   // At least one slab, so that k = 0 still writes beta D + diagonal I.
   for (std::int64_t k0 = 0; k0 == 0 || k0 < p.k; k0 += kPanelDepth) {
@@ -44,14 +49,14 @@ void multiply(const Product<T>& p, T* scratch) {
         for (std::int64_t i = block * kBlockTiles; i < std::min(row_panels, (block + 1) * kBlockTiles); ++i) {
           const T* data = p.a.data + i * mr * p.a.row_stride + k0 * p.a.col_stride;
           kernel.pack_rows({data, p.a.row_stride, p.a.col_stride, std::min(mr, p.m - i * mr), depth, p.a.scale},
-                           packed_a + i * mr * kPanelDepth);
+                           packed_a + i * row_panel_size);
         }
       } else {
         block -= row_blocks;
         for (std::int64_t j = block * kBlockTiles; j < std::min(col_panels, (block + 1) * kBlockTiles); ++j) {
           const T* data = p.b.data + j * nr * p.b.col_stride + k0 * p.b.row_stride;
           kernel.pack_cols({data, p.b.col_stride, p.b.row_stride, std::min(nr, p.n - j * nr), depth, p.b.scale},
-                           packed_b + j * nr * kPanelDepth);
+                           packed_b + j * col_panel_size);
         }
       }
     };
@@ -73,7 +78,7 @@ void multiply(const Product<T>& p, T* scratch) {
           to.col = j * nr;
           to.rows = last_row + 1 - to.row;
           to.cols = std::min(nr, p.n - to.col);
-          kernel.tile(depth, packed_a + i * mr * kPanelDepth, packed_b + j * nr * kPanelDepth, to);
+          kernel.tile(depth, packed_a + i * row_panel_size, packed_b + j * col_panel_size, to);
         }
       }
     };
@@ -81,8 +86,8 @@ void multiply(const Product<T>& p, T* scratch) {
   }
 }
 
-template std::int64_t multiply_scratch<float>(std::int64_t, std::int64_t);
-template std::int64_t multiply_scratch<double>(std::int64_t, std::int64_t);
+template std::int64_t multiply_scratch<float>(std::int64_t, std::int64_t, std::int64_t);
+template std::int64_t multiply_scratch<double>(std::int64_t, std::int64_t, std::int64_t);
 template void multiply<float>(const Product<float>&, float*);
 template void multiply<double>(const Product<double>&, double*);
 

@@ -33,11 +33,12 @@ struct Product {
   bool symmetric = false;  ///< C is known to be symmetric: half is computed, half mirrored
 };
 
-/// Elements of scratch that multiply() needs for products up to m x n.
+/// Returns the number of scratch elements that multiply() needs for an m x n product over k, and for every product that
+/// is smaller in all three.
 template <class T>
-std::int64_t multiply_scratch(std::int64_t m, std::int64_t n);
+std::int64_t multiply_scratch(std::int64_t m, std::int64_t n, std::int64_t k);
 
-/// Every element is summed in the same order whatever the number of threads.
+/// Computes the product. Every element is summed in the same order, whatever the number of threads.
 template <class T>
 void multiply(const Product<T>& product, T* scratch);
 

@@ -3,10 +3,11 @@
 
 #include <cstdint>
 
+#include "stages/elementwise.h"
 #include "trasmuon/tensor.h"
 
-// The inner loops, compiled once per instruction set (isa/table.cpp) and picked at run
-// time. They work on one row or one tile; threads, shapes and strides live above them.
+// The inner loops, compiled once per instruction set (isa/table.cpp) and chosen at run time. They work on one row or
+// one tile; threads, shapes and strides are handled above them.
 namespace trasmuon::cpu {
 
 /// Depth of a packed panel. The same for every instruction set: it fixes the order in
@@ -24,7 +25,7 @@ struct PanelSource {
   double scale;  ///< multiplied in double, so that tiny inputs survive
 };
 
-/// Where and how a computed tile goes: C = alpha * tile + (first ? beta * D + diagonal * I : C).
+/// Where and how a computed tile is stored: C = alpha * tile + (first ? beta * D + diagonal * I : C).
 template <class T>
 struct TileTarget {
   T* c;
@@ -46,23 +47,21 @@ struct Kernels {
   void (*tile)(std::int64_t depth, const T* rows_panel, const T* cols_panel, const TileTarget<T>&);
 
   // Indexed by DType (f64, f32, bf16, f16) of the caller's tensor; null where T cannot hold it.
-  bool (*all_within[4])(const void* x, std::int64_t n, double limit);
+  bool (*all_usable[4])(const void* g, std::int64_t n);  ///< finite and not too large
   void (*load[4])(const void* x, T* out, std::int64_t n);
   void (*store[4])(const T* x, void* out, std::int64_t n);
   /// m <- beta m + (1 - beta) g
   void (*momentum[4])(T* m, const void* g, T beta, std::int64_t n);
-  /// w <- decay w - left * (right[j] * o[j]); right may be null. In this order neither a
-  /// large left nor a large right meets the other before o, which may be zero.
+  /// w <- decay w - left * (right[j] * o[j]); right may be null
   void (*apply[4])(void* w, const T* o, const T* right, T left, T decay, std::int64_t n);
 
   /// u <- (1 - beta) g + beta m, where g is already in u
-  void (*nesterov)(T* u, const T* m, T beta, std::int64_t n);
+  void (*lookahead)(T* u, const T* m, T beta, std::int64_t n);
   void (*add_squares)(const T* x, double* sums, std::int64_t n);
   double (*sum_squares)(const T* x, std::int64_t n);
   double (*sum_squares_scaled)(const T* x, const T* right, std::int64_t n);
-  /// AdamW's moments in place; direction <- m^ / (sqrt(v^) + eps), g in `direction` on entry
-  void (*adamw)(T* m, T* v, T* direction, double beta1, double beta2, double correction1, double correction2,
-                double eps, std::int64_t n);
+  /// AdamW's moments in place; direction <- m^ / (sqrt(v^) + eps), where g is already in `direction`
+  void (*adamw)(T* m, T* v, T* direction, const AdamWScalars<T>& scalars, std::int64_t n);
 };
 
 struct KernelTable {
@@ -71,7 +70,7 @@ struct KernelTable {
   Kernels<double> f64;
 };
 
-/// The best table for this CPU; TRASMUON_ISA=baseline|avx2|avx512 lowers it.
+/// Returns the best table for this CPU; the environment variable TRASMUON_ISA (baseline, avx2, avx512) limits it.
 const KernelTable& kernel_table();
 
 template <class T>

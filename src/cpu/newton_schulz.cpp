@@ -10,7 +10,7 @@ namespace trasmuon::cpu {
 namespace {
 
 // Rounding gives R = X X^T eigenvalues of about -eps where X has none; each step multiplies
-// them by up to a^2, and near -1 they diverge. R is computed anew from X before they reach
+// them by up to a^2, and near -1 they diverge. R is recomputed from X before they reach
 // a hundredth (docs/decisions/0002-gram-form.md): for the built-in sets after five or six
 // steps in f32.
 std::size_t segment_length(std::span<const NewtonSchulzTriple> triples, bool double_precision) {
@@ -33,24 +33,34 @@ std::size_t segments(std::span<const NewtonSchulzTriple> triples, bool double_pr
 // standard form rounds less.
 constexpr std::int64_t kSmallestGramSide = 64;
 
+/// What an iteration on a matrix of this shape consists of.
+struct IterationShape {
+  std::int64_t rows, cols;
+  bool gram;    ///< the form
+  bool second;  ///< there are iterates between the input and the output
+};
+
+IterationShape shape_of(std::int64_t rows, std::int64_t cols, std::span<const NewtonSchulzTriple> triples,
+                        NewtonSchulzForm form, bool double_precision) {
+  if (form == NewtonSchulzForm::automatic) form = choose_form(rows, cols, triples, double_precision);
+  const bool gram = form == NewtonSchulzForm::gram;
+  return {rows, cols, gram, gram ? segments(triples, double_precision) > 1 : triples.size() > 1};
+}
+
 /// The iteration on one matrix, seen with its short side as rows: X is s x l.
 template <class T>
 class Iteration {
  public:
-  Iteration(std::int64_t rows, std::int64_t cols, bool gram, bool second, Arena& arena)
-      : tall_(rows > cols), rows_(rows), cols_(cols), s_(std::min(rows, cols)), l_(std::max(rows, cols)) {
-    const std::int64_t squares = gram ? 4 : 2;
-    const std::int64_t scratch = multiply_scratch<T>(std::max(rows, s_), std::max(cols, s_));
-    arena.reserve(squares * Arena::bytes_for<T>(s_ * s_) + Arena::bytes_for<T>(scratch) +
-                  (second ? Arena::bytes_for<T>(rows * cols) : 0));
-    r_ = arena.take<T>(s_ * s_);
-    p_ = arena.take<T>(s_ * s_);
-    if (gram) {
-      q_ = arena.take<T>(s_ * s_);
-      t_ = arena.take<T>(s_ * s_);
-    }
-    scratch_ = arena.take<T>(scratch);
-    if (second) second_ = arena.take<T>(rows * cols);
+  Iteration(const IterationShape& shape, Arena& arena)
+      : tall_(shape.rows > shape.cols),
+        rows_(shape.rows),
+        cols_(shape.cols),
+        s_(std::min(rows_, cols_)),
+        l_(std::max(rows_, cols_)) {
+    for (T** square : {&r_, &p_}) *square = arena.take<T>(s_ * s_);
+    for (T** square : {&q_, &t_}) *square = shape.gram ? arena.take<T>(s_ * s_) : nullptr;
+    product_ = arena.take<T>(std::max(multiply_scratch<T>(s_, s_, l_), multiply_scratch<T>(rows_, cols_, s_)));
+    second_ = shape.second ? arena.take<T>(rows_ * cols_) : nullptr;
   }
 
   void standard(Operand<T> x, std::span<const NewtonSchulzTriple> triples, T* out) {
@@ -100,7 +110,7 @@ class Iteration {
   void gram_of(const Operand<T>& x) {
     const Operand<T> wide = tall_ ? x.transpose() : x;
     multiply<T>({.m = s_, .n = s_, .k = l_, .a = wide, .b = wide.transpose(), .c = r_, .ldc = s_, .symmetric = true},
-                scratch_);
+                product_);
   }
 
   /// P <- a I + b R + c R^2
@@ -118,7 +128,7 @@ class Iteration {
                  .beta = static_cast<T>(t.b),
                  .diagonal = static_cast<T>(t.a),
                  .symmetric = true},
-                scratch_);
+                product_);
   }
 
   void symmetric_product(const T* a, const T* b, T* c) {
@@ -130,14 +140,14 @@ class Iteration {
                  .c = c,
                  .ldc = s_,
                  .symmetric = true},
-                scratch_);
+                product_);
   }
 
   /// out <- P X, in the storage's orientation
   void times(const T* p, const Operand<T>& x, T* out) {
     const Operand<T> left = tall_ ? x : square(p, s_).transpose();
     const Operand<T> right = tall_ ? square(p, s_) : x;
-    multiply<T>({.m = rows_, .n = cols_, .k = s_, .a = left, .b = right, .c = out, .ldc = cols_}, scratch_);
+    multiply<T>({.m = rows_, .n = cols_, .k = s_, .a = left, .b = right, .c = out, .ldc = cols_}, product_);
   }
 
   bool tall_;
@@ -146,7 +156,7 @@ class Iteration {
   T* p_ = nullptr;
   T* q_ = nullptr;
   T* t_ = nullptr;
-  T* scratch_ = nullptr;
+  T* product_ = nullptr;  // scratch of multiply()
   T* second_ = nullptr;
 };
 
@@ -172,29 +182,38 @@ NewtonSchulzForm choose_form(std::int64_t rows, std::int64_t cols, std::span<con
 }
 
 template <class T>
-void newton_schulz(const T* in, std::int64_t rows, std::int64_t cols, std::int64_t row_stride, double scale,
-                   std::span<const NewtonSchulzTriple> triples, NewtonSchulzForm form, T* out, Arena& arena) {
-  constexpr bool double_precision = sizeof(T) == sizeof(double);
+std::size_t newton_schulz_scratch(std::int64_t rows, std::int64_t cols, std::span<const NewtonSchulzTriple> triples,
+                                  NewtonSchulzForm form) {
+  if (triples.empty()) return 0;
+  const IterationShape shape = shape_of(rows, cols, triples, form, sizeof(T) == sizeof(double));
+  return bytes_of([&](Arena& arena) { return Iteration<T>(shape, arena); });
+}
+
+template <class T>
+void newton_schulz(const MatrixView& in, double scale, std::span<const NewtonSchulzTriple> triples,
+                   NewtonSchulzForm form, T* out, Scratch& scratch) {
   if (triples.empty()) {
-    for (std::int64_t i = 0; i < rows; ++i) {
-      for (std::int64_t j = 0; j < cols; ++j) {
-        out[i * cols + j] = static_cast<T>(static_cast<double>(in[i * row_stride + j]) * scale);
+    for (std::int64_t i = 0; i < in.rows; ++i) {
+      for (std::int64_t j = 0; j < in.cols; ++j) {
+        out[i * in.cols + j] = static_cast<T>(static_cast<double>(in.row<T>(i)[j]) * scale);
       }
     }
     return;
   }
-  if (form == NewtonSchulzForm::automatic) form = choose_form(rows, cols, triples, double_precision);
-  const bool gram = form == NewtonSchulzForm::gram;
-  const bool second = gram ? segments(triples, double_precision) > 1 : triples.size() > 1;
-  Iteration<T> iteration(rows, cols, gram, second, arena);
-  const Operand<T> x{in, row_stride, 1, scale};
-  if (gram) iteration.gram(x, triples, out);
+  const IterationShape shape = shape_of(in.rows, in.cols, triples, form, sizeof(T) == sizeof(double));
+  auto iteration = scratch.lay_out([&](Arena& arena) { return Iteration<T>(shape, arena); });
+  const Operand<T> x{in.row<T>(0), in.row_stride, 1, scale};
+  if (shape.gram) iteration.gram(x, triples, out);
   else iteration.standard(x, triples, out);
 }
 
-template void newton_schulz<float>(const float*, std::int64_t, std::int64_t, std::int64_t, double,
-                                   std::span<const NewtonSchulzTriple>, NewtonSchulzForm, float*, Arena&);
-template void newton_schulz<double>(const double*, std::int64_t, std::int64_t, std::int64_t, double,
-                                    std::span<const NewtonSchulzTriple>, NewtonSchulzForm, double*, Arena&);
+template std::size_t newton_schulz_scratch<float>(std::int64_t, std::int64_t, std::span<const NewtonSchulzTriple>,
+                                                  NewtonSchulzForm);
+template std::size_t newton_schulz_scratch<double>(std::int64_t, std::int64_t, std::span<const NewtonSchulzTriple>,
+                                                   NewtonSchulzForm);
+template void newton_schulz<float>(const MatrixView&, double, std::span<const NewtonSchulzTriple>, NewtonSchulzForm,
+                                   float*, Scratch&);
+template void newton_schulz<double>(const MatrixView&, double, std::span<const NewtonSchulzTriple>, NewtonSchulzForm,
+                                    double*, Scratch&);
 
 }  // namespace trasmuon::cpu

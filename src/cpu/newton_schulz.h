@@ -5,23 +5,29 @@
 #include <cstdint>
 #include <span>
 
-#include "cpu/arena.h"
+#include "cpu/scratch.h"
+#include "stages/matrix.h"
 #include "trasmuon/orthogonalize.h"
 
 namespace trasmuon::cpu {
 
-/// Floating-point operations of the standard or the Gram form, symmetric products counted
-/// half, as they are computed here.
+/// Counts the floating-point operations of the standard or the Gram form; symmetric products count half, as they are
+/// computed here.
 double newton_schulz_operations(std::int64_t rows, std::int64_t cols, std::span<const NewtonSchulzTriple> triples,
                                 NewtonSchulzForm form, bool double_precision);
 
-/// The form `automatic` stands for: the one with fewer operations, unless the matrix is small.
+/// Returns the form that `automatic` stands for: the one with fewer operations, unless the matrix is small.
 NewtonSchulzForm choose_form(std::int64_t rows, std::int64_t cols, std::span<const NewtonSchulzTriple> triples,
                              bool double_precision);
 
-/// out (packed) <- NS(scale * in). `in` may not overlap `out`. Scratch comes from `arena`.
+/// Returns the bytes of scratch that newton_schulz() takes.
 template <class T>
-void newton_schulz(const T* in, std::int64_t rows, std::int64_t cols, std::int64_t row_stride, double scale,
-                   std::span<const NewtonSchulzTriple> triples, NewtonSchulzForm form, T* out, Arena& arena);
+std::size_t newton_schulz_scratch(std::int64_t rows, std::int64_t cols, std::span<const NewtonSchulzTriple> triples,
+                                  NewtonSchulzForm form);
+
+/// Computes out (packed) <- NS(scale * in). `in`, of type T, must not overlap `out`.
+template <class T>
+void newton_schulz(const MatrixView& in, double scale, std::span<const NewtonSchulzTriple> triples,
+                   NewtonSchulzForm form, T* out, Scratch& scratch);
 
 }  // namespace trasmuon::cpu

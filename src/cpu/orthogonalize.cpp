@@ -1,66 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <vector>
 
 #include "cpu/kernels.h"
 #include "cpu/newton_schulz.h"
-#include "cpu/stages.h"
+#include "cpu/step.h"
+#include "stages/formulas.h"
 
 namespace trasmuon::cpu {
-
 namespace {
 
 template <class T>
-void orthogonalize_matrix(const MatrixView& in, double norm, const OrthogonalizeStage& stage, T* out, Arena& arena) {
-  const double size = std::sqrt(static_cast<double>(in.elements()));
-  const double eps = std::min(stage.eps_absolute, stage.eps_cap * norm);
-  const double denominator = norm * (1 + stage.eps_relative / size) + eps;
-  // Of a momentum that decayed to subnormals no digits are left, and rounding keeps it
-  // from ever reaching zero.
-  if (norm <= size * static_cast<double>(std::numeric_limits<T>::min())) {
-    std::fill_n(out, in.elements(), T(0));
-    return;
-  }
-  newton_schulz<T>(in.row<T>(0), in.rows, in.cols, in.row_stride, 1 / denominator, stage.triples, stage.form, out,
-                   arena);
+void orthogonalize(const MatrixView& in, double squares, const OrthogonalizeStage& stage, const InputNorm& norm, T* out,
+                   Scratch& scratch) {
+  const double scale = input_scale<T>(norm, std::sqrt(squares), static_cast<double>(in.elements()));  // eq:prenorm_main
+  if (scale == 0) std::fill_n(out, in.elements(), T(0));
+  else newton_schulz<T>(in, scale, stage.triples, stage.form, out, scratch);  // eq:ns_main
+}
+
+/// Divides all entries by one power of two where that keeps squares inside the range of f64; returns its exponent.
+template <class T>
+int to_middle_range(T* values, std::int64_t count) {
+  double largest = 0;
+  for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, std::abs(static_cast<double>(values[i])));
+  const int exponent = exponent_to_remove(largest);
+  for (std::int64_t i = 0; i < count && exponent != 0; ++i) values[i] = std::ldexp(values[i], -exponent);
+  return exponent;
 }
 
 template <class T>
-void orthogonalize_copy(const MatrixView& in, const MatrixView& out, const OrthogonalizeStage& stage, Arena& arena) {
+void orthogonalize_copy(const MatrixView& in, const MatrixView& out, const OrthogonalizeStage& stage,
+                        Workspace& workspace) {
   const auto& kernel = kernels<T>();
-  std::vector<T> input(static_cast<std::size_t>(in.elements())), output(input.size());
-  double squares = 0;
+  struct Copies {
+    T *input, *output;
+  };
+  const auto [input, output] = workspace.step.lay_out([&](Arena& arena) {
+    return Copies{arena.take<T>(in.elements()), arena.take<T>(in.elements())};
+  });
   for (std::int64_t i = 0; i < in.rows; ++i) {
-    T* row = input.data() + i * in.cols;
-    kernel.load[static_cast<int>(in.dtype)](in.row_bytes(i), row, in.cols);
-    squares += kernel.sum_squares(row, in.cols);
+    kernel.load[static_cast<int>(in.dtype)](in.row_bytes(i), input + i * in.cols, in.cols);
   }
-  const MatrixView packed{input.data(), dtype_of<T>(), in.rows, in.cols, in.cols};
-  orthogonalize_matrix<T>(packed, std::sqrt(squares), stage, output.data(), arena);
+  const int exponent = to_middle_range(input, in.elements());
+  double squares = 0;
+  for (std::int64_t i = 0; i < in.rows; ++i) squares += kernel.sum_squares(input + i * in.cols, in.cols);
+  const MatrixView packed{input, dtype_of<T>(), in.rows, in.cols, in.cols};
+  InputNorm norm = stage.norm;
+  norm.eps_absolute = std::ldexp(norm.eps_absolute, -exponent);
+  orthogonalize<T>(packed, squares, stage, norm, output, workspace.stage);
   for (std::int64_t i = 0; i < out.rows; ++i) {
-    kernel.store[static_cast<int>(out.dtype)](output.data() + i * out.cols, out.row_bytes(i), out.cols);
+    kernel.store[static_cast<int>(out.dtype)](output + i * out.cols, out.row_bytes(i), out.cols);
   }
 }
 
 }  // namespace
 
-void CpuStages::orthogonalize(std::span<Matrix> batch, const OrthogonalizeStage& stage) {
-  for_each_active(batch, [&]<class T>(Matrix& x) {
-    orthogonalize_matrix<T>(x.input, x.input_norm, stage, x.direction.row<T>(0), scratch_);
-  });
+template <class T>
+std::size_t orthogonalize_scratch(const Matrix& x, const OrthogonalizeStage& stage) {
+  return newton_schulz_scratch<T>(x.weight.rows, x.weight.cols, stage.triples, stage.form);
 }
 
-void CpuStages::orthogonalize(const MatrixView& in, const MatrixView& out, const OrthogonalizeStage& stage) {
-  if (in.dtype == DType::f64) orthogonalize_copy<double>(in, out, stage, scratch_);
-  else orthogonalize_copy<float>(in, out, stage, scratch_);
+template <class T>
+void orthogonalize(const OrthogonalizeStage& stage, Intermediates<T>& s, Scratch& scratch) {
+  orthogonalize<T>(s.input, s.input_squares, stage, stage.norm, s.direction.template row<T>(0), scratch);
 }
 
-void CpuStages::keep_momentum(std::span<Matrix> batch) {
-  for_each_active(batch, [&]<class T>(Matrix& x) {
-    for (std::int64_t i = 0; i < x.input.rows; ++i) std::copy_n(x.input.row<T>(i), x.input.cols, x.direction.row<T>(i));
-  });
+template <class T>
+void copy_input(Intermediates<T>& s) {
+  for (std::int64_t i = 0; i < s.input.rows; ++i) {
+    std::copy_n(s.input.template row<T>(i), s.input.cols, s.direction.template row<T>(i));
+  }
 }
+
+void orthogonalize(const MatrixView& in, const MatrixView& out, const OrthogonalizeStage& stage, Workspace& workspace) {
+  if (in.dtype == DType::f64) orthogonalize_copy<double>(in, out, stage, workspace);
+  else orthogonalize_copy<float>(in, out, stage, workspace);
+}
+
+template std::size_t orthogonalize_scratch<float>(const Matrix&, const OrthogonalizeStage&);
+template std::size_t orthogonalize_scratch<double>(const Matrix&, const OrthogonalizeStage&);
+template void orthogonalize<float>(const OrthogonalizeStage&, Intermediates<float>&, Scratch&);
+template void orthogonalize<double>(const OrthogonalizeStage&, Intermediates<double>&, Scratch&);
+template void copy_input<float>(Intermediates<float>&);
+template void copy_input<double>(Intermediates<double>&);
 
 }  // namespace trasmuon::cpu

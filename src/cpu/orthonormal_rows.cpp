@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "cpu/gemm.h"
 #include "cpu/kernels.h"
+#include "stages/formulas.h"
 
 namespace trasmuon::cpu {
 namespace {
@@ -35,33 +35,38 @@ double norm(const T* x, std::int64_t n) {
   return std::sqrt(kernels<T>().sum_squares(x, n));
 }
 
-/// Removes from `row` its components along the `count` unit rows at `basis`, twice.
+double square(double x) { return x * x; }
+
+/// Removes from `row` its components along the `count` unit rows at `basis`, twice. Returns the squared error that this
+/// brings into the row, from the errors of the basis.
 template <class T>
-void project_out(T* row, const T* basis, std::int64_t count, std::int64_t cols) {
+double project_out(T* row, const T* basis, const double* errors, std::int64_t count, std::int64_t cols) {
+  double inherited = 0;
   for (int pass = 0; pass < 2; ++pass) {
     for (std::int64_t k = 0; k < count; ++k) {
       const T component = dot(row, basis + k * cols, cols);
+      if (pass == 0) inherited += square(static_cast<double>(component) * errors[k]);
       for (std::int64_t j = 0; j < cols; ++j) row[j] -= component * basis[k * cols + j];
     }
   }
+  return inherited;
 }
 
 }  // namespace
 
 template <class T>
 std::int64_t orthonormal_rows_scratch(std::int64_t rows, std::int64_t cols) {
-  return kBlock * rows + multiply_scratch<T>(kBlock, std::max(rows, cols));
+  return kBlock * rows + std::max(multiply_scratch<T>(kBlock, rows, cols), multiply_scratch<T>(kBlock, cols, rows));
 }
 
 template <class T>
-void orthonormal_rows(T* x, std::int64_t rows, std::int64_t cols, T* scratch) {
+void orthonormal_rows(T* x, std::int64_t rows, std::int64_t cols, double* errors, T* scratch) {
   T* components = scratch;
   T* product_scratch = scratch + kBlock * rows;
-  const double tolerance = 10 * std::sqrt(static_cast<double>(cols)) * std::numeric_limits<T>::epsilon();
   for (std::int64_t first = 0; first < rows; first += kBlock) {
     const std::int64_t count = std::min(kBlock, rows - first);
     T* block = x + first * cols;
-    double norms[kBlock];
+    double norms[kBlock], inherited[kBlock] = {};
     for (std::int64_t i = 0; i < count; ++i) {
       norms[i] = norm(block + i * cols, cols);
       // To unit length first, so that neither products nor squares leave T's range.
@@ -74,6 +79,10 @@ void orthonormal_rows(T* x, std::int64_t rows, std::int64_t cols, T* scratch) {
       multiply<T>(
           {.m = count, .n = first, .k = cols, .a = {block, cols, 1}, .b = {x, 1, cols}, .c = components, .ldc = first},
           product_scratch);
+      for (std::int64_t i = 0; i < count && pass == 0; ++i) {
+        for (std::int64_t k = 0; k < first; ++k)
+          inherited[i] += square(static_cast<double>(components[i * first + k]) * errors[k]);
+      }
       multiply<T>({.m = count,
                    .n = cols,
                    .k = first,
@@ -89,9 +98,12 @@ void orthonormal_rows(T* x, std::int64_t rows, std::int64_t cols, T* scratch) {
     }
     for (std::int64_t i = 0; i < count; ++i) {
       T* row = block + i * cols;
-      project_out(row, block, i, cols);
+      inherited[i] += project_out(row, block, errors + first, i, cols);
       const double length = norm(row, cols);
-      const T inverse = length > tolerance ? static_cast<T>(1 / length) : T(0);
+      const double own = unit_row_error<T>(norms[i], errors[first + i]);
+      const bool dependent = is_dependent<T>(length, own, inherited[i], cols);
+      const T inverse = dependent ? T(0) : static_cast<T>(1 / length);
+      errors[first + i] = dependent ? 0 : own / length;
       for (std::int64_t j = 0; j < cols; ++j) row[j] *= inverse;
     }
   }
@@ -99,7 +111,7 @@ void orthonormal_rows(T* x, std::int64_t rows, std::int64_t cols, T* scratch) {
 
 template std::int64_t orthonormal_rows_scratch<float>(std::int64_t, std::int64_t);
 template std::int64_t orthonormal_rows_scratch<double>(std::int64_t, std::int64_t);
-template void orthonormal_rows<float>(float*, std::int64_t, std::int64_t, float*);
-template void orthonormal_rows<double>(double*, std::int64_t, std::int64_t, double*);
+template void orthonormal_rows<float>(float*, std::int64_t, std::int64_t, double*, float*);
+template void orthonormal_rows<double>(double*, std::int64_t, std::int64_t, double*, double*);
 
 }  // namespace trasmuon::cpu

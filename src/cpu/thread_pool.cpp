@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/thread_pool.h"
 
+#include <pthread.h>
+
+#include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <string>
-#include <system_error>
 #include <thread>
-#include <vector>
+#include <type_traits>
 
 #include "trasmuon/error.h"
-#include "trasmuon/threads.h"
 
-namespace trasmuon {
-namespace cpu {
+namespace trasmuon::cpu {
 namespace {
 
 using Body = void (*)(void*, std::int64_t, int);
@@ -34,159 +34,201 @@ inline void pause_cpu() {
 
 thread_local bool inside_region = false;
 
+int default_threads() {
+  if (const char* text = std::getenv("TRASMUON_NUM_THREADS")) {
+    char* end = nullptr;
+    const long value = std::strtol(text, &end, 10);
+    if (end == text || *end != '\0' || value < 1 || value > kMaxThreads) {
+      throw Error("TRASMUON_NUM_THREADS must be in [1, " + std::to_string(kMaxThreads) + "], got '" + text + "'");
+    }
+    return static_cast<int>(value);
+  }
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
+}
+
+// Unlike std::mutex, constant-initialized and without a destructor everywhere.
+class Mutex {
+ public:
+  void lock() { pthread_mutex_lock(&handle_); }
+  bool try_lock() { return pthread_mutex_trylock(&handle_) == 0; }
+  void unlock() { pthread_mutex_unlock(&handle_); }
+  void wait(pthread_cond_t& condition) { pthread_cond_wait(&condition, &handle_); }
+
+ private:
+  pthread_mutex_t handle_ = PTHREAD_MUTEX_INITIALIZER;
+};
+
+/// One call of parallel_for, on the stack of its caller.
+struct Region {
+  const std::int64_t count;
+  const Body body;
+  void* const context;
+  const int workers;  ///< only workers below this number take part
+  std::atomic<std::int64_t> next{0};
+  std::exception_ptr error;
+};
+
+/// The pool of the process. Constant-initialized, so there is no moment at which a fork finds it half built; without a
+/// destructor, because exit() must not wait for threads that may themselves be in a step; and without memory of its
+/// own, so that only creating a thread can fail and a child of fork can start anew without freeing anything.
 class ThreadPool {
  public:
-  explicit ThreadPool(int threads) {
-    for (int worker = 1; worker < threads; ++worker) {
-      try {
-        workers_.emplace_back([this, worker] { serve(worker); });
-      } catch (const std::system_error&) {
-        return;  // a limit of the machine: fewer threads give the same results
-      }
+  constexpr ThreadPool() = default;
+
+  int threads() {
+    int threads = threads_;
+    if (threads == 0) {
+      const int chosen = default_threads();
+      if (threads_.compare_exchange_strong(threads, chosen)) threads = chosen;
     }
+    return threads;
   }
 
-  ~ThreadPool() {
+  void set_threads(int threads) {
+    const std::lock_guard lock(region_mutex_);
+    // A pool that could not start all its threads tries again.
+    if (started_ && threads != workers_ + 1) stop();
+    threads_ = threads;
+  }
+
+  /// False, without having done anything, while another thread's region runs.
+  bool try_run(Region& region) {
+    const std::unique_lock lock(region_mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return false;
+    if (!started_) start();
+    open(region);
+    work(region, 0);
+    close();
+    if (region.error) std::rethrow_exception(region.error);
+    return true;
+  }
+
+  /// In a child of fork: none of the workers exists, and a thread that is gone may hold any of the locks.
+  static void renew_in_child();
+
+ private:
+  /// On failure there are fewer workers, which gives the same results.
+  void start();
+
+  void stop() {
     {
-      std::lock_guard lock(mutex_);
+      const std::lock_guard lock(mutex_);
       stopping_ = true;
       ++generation_;
     }
-    wake_.notify_all();
-    for (auto& worker : workers_) worker.join();
+    pthread_cond_broadcast(&wake_);
+    for (int i = 0; i < workers_; ++i) pthread_join(handles_[i], nullptr);
+    workers_ = 0;
+    started_ = stopping_ = false;
   }
 
-  int threads() const { return static_cast<int>(workers_.size()) + 1; }
-
-  void run(std::int64_t count, Body body, void* context) {
+  void open(Region& region) {
     {
-      std::lock_guard lock(mutex_);
-      body_ = body;
-      context_ = context;
-      count_ = count;
-      next_.store(0, std::memory_order_relaxed);
-      error_ = nullptr;
-      open_ = true;
+      const std::lock_guard lock(mutex_);
+      region_ = &region;
       ++generation_;
     }
-    wake_.notify_all();
-    work(0);
+    pthread_cond_broadcast(&wake_);
+  }
+
+  void close() {
     {
-      std::lock_guard lock(mutex_);
-      open_ = false;  // workers that wake from here on find nothing to join
+      const std::lock_guard lock(mutex_);
+      region_ = nullptr;  // workers that wake from here on find nothing to join
     }
     for (int spin = 0; active_.load(std::memory_order_acquire) != 0; ++spin) {
       if (spin < kSpins) pause_cpu();
       else std::this_thread::yield();  // the worker may be waiting for this core
     }
-    if (error_) std::rethrow_exception(error_);
   }
 
- private:
   void serve(int worker) {
     std::uint64_t seen = 0;
     for (;;) {
       for (int spin = 0; spin < kSpins && generation_.load(std::memory_order_acquire) == seen; ++spin) pause_cpu();
+      Region* region = nullptr;
       {
-        std::unique_lock lock(mutex_);
-        wake_.wait(lock, [&] { return generation_.load(std::memory_order_relaxed) != seen; });
+        const std::lock_guard lock(mutex_);
+        while (generation_.load(std::memory_order_relaxed) == seen) mutex_.wait(wake_);
         seen = generation_.load(std::memory_order_relaxed);
         if (stopping_) return;
-        if (!open_) continue;
+        region = region_;
+        if (region == nullptr || worker >= region->workers) continue;
         active_.fetch_add(1, std::memory_order_relaxed);
       }
-      work(worker);
+      work(*region, worker);
       active_.fetch_sub(1, std::memory_order_release);
     }
   }
 
-  void work(int worker) {
+  void work(Region& region, int worker) {
     inside_region = true;
     try {
       for (;;) {
-        const std::int64_t index = next_.fetch_add(1, std::memory_order_relaxed);
-        if (index >= count_) break;
-        body_(context_, index, worker);
+        const std::int64_t index = region.next.fetch_add(1, std::memory_order_relaxed);
+        if (index >= region.count) break;
+        region.body(region.context, index, worker);
       }
     } catch (...) {
-      next_.store(count_, std::memory_order_relaxed);
-      std::lock_guard lock(mutex_);
-      if (!error_) error_ = std::current_exception();
+      region.next.store(region.count, std::memory_order_relaxed);
+      const std::lock_guard lock(mutex_);
+      if (!region.error) region.error = std::current_exception();
     }
     inside_region = false;
   }
 
-  std::vector<std::thread> workers_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
+  Mutex region_mutex_;           // held while a region runs or the workers change
+  std::atomic<int> threads_{0};  // as set; 0: the default, not read yet
+  bool started_ = false;
+  int workers_ = 0;
+
+  Mutex mutex_;  // guards what follows
+  pthread_cond_t wake_ = PTHREAD_COND_INITIALIZER;
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<int> active_{0};
-  std::atomic<std::int64_t> next_{0};
-  Body body_ = nullptr;
-  void* context_ = nullptr;
-  std::int64_t count_ = 0;
-  std::exception_ptr error_;
-  bool open_ = false;
+  Region* region_ = nullptr;
   bool stopping_ = false;
-};
 
-int default_threads() {
-  if (const char* text = std::getenv("TRASMUON_NUM_THREADS")) {
-    char* end = nullptr;
-    const long value = std::strtol(text, &end, 10);
-    if (end == text || *end != '\0' || value < 1 || value > 1024) {
-      throw Error(std::string("TRASMUON_NUM_THREADS must be in [1, 1024], got '") + text + "'");
-    }
-    return static_cast<int>(value);
-  }
-  const unsigned hardware = std::thread::hardware_concurrency();
-  return hardware == 0 ? 1 : static_cast<int>(hardware);
+  pthread_t handles_[kMaxThreads - 1] = {};
+};
+static_assert(std::is_trivially_destructible_v<ThreadPool>);
+
+constinit ThreadPool pool;
+
+void ThreadPool::renew_in_child() {
+  const int threads = pool.threads_;
+  new (&pool) ThreadPool;
+  pool.threads_ = threads;
 }
 
-struct Shared {
-  std::mutex mutex;  // held while a region runs
-  std::atomic<int> threads = default_threads();
-  ThreadPool* pool = nullptr;
+const bool fork_is_handled = pthread_atfork(nullptr, nullptr, &ThreadPool::renew_in_child) == 0;
 
-  // Started on first use, and never torn down at exit: a library must not join
-  // threads from a static destructor.
-  ThreadPool& ready() {
-    if (pool == nullptr) pool = new ThreadPool(threads);
-    return *pool;
+void ThreadPool::start() {
+  if (!fork_is_handled) return;  // out of memory; workers would leave a child of fork without a usable pool
+  started_ = true;
+  const auto entry = [](void* handle) -> void* {
+    pool.serve(static_cast<int>(static_cast<pthread_t*>(handle) - pool.handles_) + 1);
+    return nullptr;
+  };
+  for (; workers_ + 1 < threads_; ++workers_) {
+    pthread_t* handle = &handles_[workers_];
+    if (pthread_create(handle, nullptr, entry, handle) != 0) return;
   }
-};
-
-Shared& shared() {
-  static Shared* instance = new Shared;
-  return *instance;
 }
 
 }  // namespace
 
-void parallel_for(std::int64_t count, Body body, void* context) {
+void parallel_for(std::int64_t count, Body body, void* context, int most_workers) {
   if (count <= 0) return;
-  std::unique_lock lock(shared().mutex, std::defer_lock);
-  if (count == 1 || inside_region || shared().threads == 1 || !lock.try_lock()) {
-    for (std::int64_t index = 0; index < count; ++index) body(context, index, 0);
-    return;
+  if (count > 1 && most_workers > 1 && !inside_region && pool.threads() > 1) {
+    Region region{count, body, context, most_workers};
+    if (pool.try_run(region)) return;
   }
-  shared().ready().run(count, body, context);
+  for (std::int64_t index = 0; index < count; ++index) body(context, index, 0);
 }
 
-}  // namespace cpu
+void set_pool_threads(int threads) { pool.set_threads(threads); }
 
-void set_num_threads(int threads) {
-  if (threads < 1 || threads > 1024) {
-    throw Error("trasmuon: threads must be in [1, 1024], got " + std::to_string(threads));
-  }
-  auto& shared = cpu::shared();
-  std::lock_guard lock(shared.mutex);
-  if (threads == shared.threads) return;
-  delete shared.pool;
-  shared.pool = nullptr;
-  shared.threads = threads;
-}
+int pool_threads() { return pool.threads(); }
 
-int num_threads() { return cpu::shared().threads; }
-
-}  // namespace trasmuon
+}  // namespace trasmuon::cpu

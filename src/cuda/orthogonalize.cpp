@@ -2,134 +2,92 @@
 #include "cuda/orthogonalize.h"
 
 #include <algorithm>
+#include <vector>
 
-#include "cuda/check.h"
+#include "cuda/newton_schulz/iteration_plan.h"
+#include "cuda/passes/load_store.h"
+#include "cuda/runtime/capture.h"
+#include "cuda/runtime/check.h"
+#include "cuda/runtime/device_memory.h"
+#include "stages/arena.h"
 
 namespace trasmuon::cuda {
 namespace {
 
-DType iteration_type(const OrthogonalizeStage& stage, DType compute, const Card& card) {
-  if (compute == DType::f64) return DType::f64;
-  if (stage.triples.empty()) return DType::f32;
-  switch (stage.precision) {
-    case NewtonSchulzPrecision::automatic: return card.hopper && !fits_gram_form(stage) ? DType::f32 : DType::f16;
-    case NewtonSchulzPrecision::f16: return DType::f16;
-    case NewtonSchulzPrecision::bf16: return DType::bf16;
-    default: return DType::f32;
-  }
-}
-
-/// Matrices of one shape outside a step: what they need in device memory, counted or taken.
-struct Together {
+/// The device memory of `count` matrices of one shape that are orthogonalized at once, taken from an arena.
+struct OrthogonalizeBatch {
   Bucket bucket;
-  InOut* table = nullptr;
-  double* squares = nullptr;
-  std::size_t parts = 0;  ///< of the squares of a matrix
+  LoadStoreMatrix* table = nullptr;
+  double *squares = nullptr, *largest = nullptr;
+  std::size_t parts = 0;  ///< per matrix
 
-  Together(const MatrixView& shape, std::size_t count, const Method& method, const OrthogonalizeStage& stage,
-           Carver& carver) {
+  OrthogonalizeBatch(const MatrixView& shape, std::size_t count, const IterationPlan& plan,
+                     const OrthogonalizeStage& stage, Arena& arena) {
     const int rows = static_cast<int>(shape.rows), cols = static_cast<int>(shape.cols);
     bucket = {.rows = rows,
               .cols = cols,
               .batch = static_cast<int>(count),
               .row_stride = (cols + 7) / 8 * 8,
-              .in_place = !method.ends_elsewhere(stage)};
+              .in_place = plan.in_place(stage)};
     const std::size_t bytes =
-        count * static_cast<std::size_t>(rows) * static_cast<std::size_t>(bucket.row_stride) * size_of(method.dtype);
-    bucket.x = carver.take_bytes(bytes);
-    bucket.o = bucket.in_place ? bucket.x : carver.take_bytes(bytes);
+        count * static_cast<std::size_t>(rows) * static_cast<std::size_t>(bucket.row_stride) * size_of(plan.dtype);
+    bucket.x = arena.take_bytes(bytes);
+    bucket.o = bucket.in_place ? bucket.x : arena.take_bytes(bytes);
     parts = static_cast<std::size_t>((rows + kChunkRows - 1) / kChunkRows);
-    table = carver.take<InOut>(count);
-    squares = carver.take<double>(count * parts);
+    table = arena.take<LoadStoreMatrix>(count);
+    squares = arena.take<double>(count * parts);
+    largest = arena.take<double>(count * parts);
   }
 };
 
-std::size_t bytes_of(const MatrixView& shape, std::size_t count, const Method& method, const OrthogonalizeStage& stage,
-                     const Card& card) {
-  Carver counter(nullptr);
-  const Together together(shape, count, method, stage, counter);
-  return counter.used() + method.scratch_bytes({together.bucket}, card);
+std::size_t bytes_of(const MatrixView& shape, std::size_t count, const IterationPlan& plan,
+                     const OrthogonalizeStage& stage, const DeviceInfo& device) {
+  Arena counter;
+  const OrthogonalizeBatch batch(shape, count, plan, stage, counter);
+  return counter.used() + plan.scratch_bytes({batch.bucket}, device);
 }
 
-void orthogonalize_together(const Card& card, std::span<const MatrixView> in, std::span<const MatrixView> out,
-                            const OrthogonalizeStage& stage, const Method& method, cudaStream_t stream) {
+void orthogonalize_batch(const DeviceInfo& device, std::span<const MatrixView> in, std::span<const MatrixView> out,
+                         const OrthogonalizeStage& stage, const IterationPlan& plan, cudaStream_t stream) {
   const std::size_t count = in.size();
-  const DeviceMemory memory(bytes_of(in[0], count, method, stage, card));
-  Carver carver(memory.data());
-  const Together t(in[0], count, method, stage, carver);
-  const auto iteration = method.make({t.bucket}, stage, card, carver);
-  if (carver.used() > memory.bytes()) throw Error("cuda: scratch counted too small");
-  // The caller's stream need not wait for the one the iteration's tables were written on.
+  const DeviceMemory memory(bytes_of(in[0], count, plan, stage, device));
+  Arena arena(memory.data());
+  const OrthogonalizeBatch batch(in[0], count, plan, stage, arena);
+  const auto iteration = plan.make({batch.bucket}, stage, device, arena);
+  if (arena.used() > memory.bytes()) throw Error("cuda: scratch counted too small");
+  // The iteration's tables were written on the default stream, for which the caller's stream need not wait.
   check(cudaDeviceSynchronize(), "writing the tables");
 
-  std::vector<InOut> rows;
+  std::vector<LoadStoreMatrix> table;
   for (std::size_t i = 0; i < count; ++i) {
-    rows.push_back({{in[i].data, in[i].row_stride, in[i].dtype},
-                    {out[i].data, out[i].row_stride, out[i].dtype},
-                    t.squares + i * t.parts});
+    table.push_back({{in[i].data, in[i].row_stride, in[i].dtype},
+                     {out[i].data, out[i].row_stride, out[i].dtype},
+                     batch.squares + i * batch.parts,
+                     batch.largest + i * batch.parts});
   }
-  upload(t.table, rows.data(), count * sizeof(InOut), stream);
-  const Bucket& b = t.bucket;
-  const InOutBatch batch{t.table, b.rows, b.cols, b.batch, b.x, b.o, b.row_stride, method.dtype};
-  enqueue_load(batch, {stage.eps_relative, stage.eps_absolute, stage.eps_cap}, method.input_scale(), stream);
+  upload(batch.table, table.data(), count * sizeof(LoadStoreMatrix), stream);
+  const Bucket& b = batch.bucket;
+  const LoadStoreBatch load_store{batch.table, b.rows, b.cols, b.batch, b.x, b.o, b.row_stride, plan.dtype};
+  enqueue_load(load_store, stage.norm, plan.input_scale(), stream);
   if (iteration != nullptr) iteration->enqueue(stream);
-  enqueue_store(batch, stream);
+  enqueue_store(load_store, stream);
   check(cudaGetLastError(), "orthogonalizing");
   check(cudaStreamSynchronize(stream), "waiting for the orthogonalization");
 }
 
 }  // namespace
 
-Method method_of(const OrthogonalizeStage& stage, DType compute, std::int64_t short_side, const Card& card) {
-  using Iteration = Method::Iteration;
-  const DType dtype = iteration_type(stage, compute, card);
-  if (stage.triples.empty()) return {Iteration::none, dtype};
-  const bool half = dtype == DType::f16 || dtype == DType::bf16;
-  if (!half || !card.hopper || stage.form == NewtonSchulzForm::standard || !fits_gram_form(stage))
-    return {Iteration::standard, dtype};
-  return {short_side <= kSmallSide ? Iteration::small : Iteration::gram, dtype};
-}
-
-bool Method::ends_elsewhere(const OrthogonalizeStage& stage) const {
-  return iteration == Iteration::gram && gram_form_ends_elsewhere(stage);
-}
-
-InputScale Method::input_scale() const {
-  return iteration == Iteration::gram || iteration == Iteration::small ? InputScale::half_range : InputScale::unit;
-}
-
-std::size_t Method::scratch_bytes(const std::vector<Bucket>& buckets, const Card& card) const {
-  switch (iteration) {
-    case Iteration::gram: return gram_scratch_bytes(buckets, card.multiprocessors);
-    case Iteration::standard: return standard_scratch_bytes(buckets, dtype);
-    default: return 0;
-  }
-}
-
-std::unique_ptr<Orthogonalizer> Method::make(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage,
-                                             const Card& card, Carver& scratch) const {
-  switch (iteration) {
-    case Iteration::gram: return make_gram_iteration(buckets, stage, dtype, card.multiprocessors, scratch);
-    case Iteration::small: return make_small_iteration(buckets, stage, dtype);
-    case Iteration::standard: {
-      const Precision precision{dtype, stage.precision == NewtonSchulzPrecision::tf32};
-      return make_standard_iteration(buckets, stage, precision, card.blas, scratch);
-    }
-    default: return nullptr;
-  }
-}
-
-void orthogonalize(const Card& card, std::span<const MatrixView> in, std::span<const MatrixView> out,
+void orthogonalize(const DeviceInfo& device, std::span<const MatrixView> in, std::span<const MatrixView> out,
                    const OrthogonalizeStage& stage, cudaStream_t stream) {
-  if (is_capturing(stream)) throw Error("orthogonalize: cannot be recorded in a graph");
+  if (is_capturing(stream)) throw Error("orthogonalize: cannot be captured in a graph");
   const DType compute = in[0].dtype == DType::f64 ? DType::f64 : DType::f32;
-  const Method method = method_of(stage, compute, std::min(in[0].rows, in[0].cols), card);
-  constexpr std::size_t kMostScratch = std::size_t{2} << 30, kMostMatrices = 65535;  // a grid's second side
-  const std::size_t together =
-      std::clamp(kMostScratch / bytes_of(in[0], 1, method, stage, card), std::size_t{1}, kMostMatrices);
-  for (std::size_t first = 0; first < in.size(); first += together) {
-    const std::size_t count = std::min(together, in.size() - first);
-    orthogonalize_together(card, in.subspan(first, count), out.subspan(first, count), stage, method, stream);
+  const IterationPlan plan = plan_iteration(stage, compute, std::min(in[0].rows, in[0].cols), device);
+  constexpr std::size_t kScratchLimit = std::size_t{2} << 30, kMaxGridY = 65535;
+  const std::size_t batch =
+      std::clamp(kScratchLimit / bytes_of(in[0], 1, plan, stage, device), std::size_t{1}, kMaxGridY);
+  for (std::size_t first = 0; first < in.size(); first += batch) {
+    const std::size_t count = std::min(batch, in.size() - first);
+    orthogonalize_batch(device, in.subspan(first, count), out.subspan(first, count), stage, plan, stream);
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optim/layout.h"
 
+#include <cstdint>
 #include <numeric>
 #include <string>
 
@@ -23,11 +24,30 @@ ParameterLayout common_layout(const Parameter& p) {
   return layout;
 }
 
-void check_row_stride(const Parameter& p, std::int64_t cols) {
-  if (p.weight.row_stride != 0 && p.weight.row_stride < cols) {
-    refuse(p, "row_stride must be 0 or >= " + std::to_string(cols) + " (the row length), got " +
-                  std::to_string(p.weight.row_stride));
+/// Checks the rows of a tensor against the address space. Afterwards every size, offset and number of bytes derived
+/// from them fits 64 bits, also where state or scratch is wider than the tensor.
+void check_rows(const std::string& who, const TensorView& x, std::int64_t rows, std::int64_t cols) {
+  if (x.row_stride != 0 && x.row_stride < cols) {
+    throw Error(who + "row_stride must be 0 or >= " + std::to_string(cols) + " (the row length), got " +
+                std::to_string(x.row_stride));
   }
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 53;  // 2^56 bytes of f64: the addresses of the largest CPUs
+  std::int64_t elements = 0;
+  const bool wraps = __builtin_mul_overflow(rows - 1, x.row_stride != 0 ? x.row_stride : cols, &elements) ||
+                     __builtin_add_overflow(elements, cols, &elements);
+  if (wraps || elements > kMostElements) {
+    throw Error(who + "first and last element must be at most 2^53 elements apart, got shape " + to_string(x.shape) +
+                " with row_stride " + std::to_string(x.row_stride));
+  }
+  std::uintptr_t end = 0;
+  const std::uintptr_t bytes = static_cast<std::uintptr_t>(elements) * size_of(x.dtype);
+  if (__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(x.data), bytes, &end)) {
+    throw Error(who + "data must be followed by " + std::to_string(bytes) + " bytes of addresses, got shape " +
+                to_string(x.shape) + " with row_stride " + std::to_string(x.row_stride));
+  }
+}
+void check_rows(const Parameter& p, std::int64_t rows, std::int64_t cols) {
+  check_rows("parameter '" + p.name + "': ", p.weight, rows, cols);
 }
 
 std::int64_t product_from(const Shape& shape, std::size_t first) {
@@ -59,17 +79,20 @@ ParameterLayout layout_for_matrix_rule(const Parameter& p) {
   layout.batch = as_batch ? shape[0] : 1;
   const std::size_t first = as_batch ? 1 : 0;
   const std::int64_t rows = shape[first], cols = product_from(shape, first + 1);
-  check_row_stride(p, cols);
+  check_rows(p, layout.batch * rows, cols);
   layout.transposed = p.transposed;
   layout.m = p.transposed ? cols : rows;
   layout.n = p.transposed ? rows : cols;
   layout.blocks = p.row_blocks.empty() ? std::vector{layout.m} : p.row_blocks;
+  std::int64_t sum = 0;
+  bool wraps = false;
   for (std::int64_t size : layout.blocks) {
     if (size <= 0) refuse(p, "row_blocks must be > 0, got " + std::to_string(size));
+    wraps |= __builtin_add_overflow(sum, size, &sum);
   }
-  const std::int64_t sum = std::accumulate(layout.blocks.begin(), layout.blocks.end(), std::int64_t{0});
-  if (sum != layout.m) {
-    refuse(p, "row_blocks must sum to the " + std::to_string(layout.m) + " output rows, got " + std::to_string(sum));
+  if (wraps || sum != layout.m) {
+    refuse(p, "row_blocks must sum to the " + std::to_string(layout.m) + " output rows, got " +
+                  (wraps ? "more than 64 bits hold" : std::to_string(sum)));
   }
   return layout;
 }
@@ -82,7 +105,7 @@ ParameterLayout layout_for_adamw(const Parameter& p) {
   const bool as_batch = shape.rank() == 3 && p.layout != Layout::flatten;
   layout.m = shape.rank() == 1 ? 1 : as_batch ? shape[0] * shape[1] : shape[0];
   layout.n = shape.elements() / layout.m;
-  check_row_stride(p, layout.n);
+  check_rows(p, layout.m, layout.n);
   layout.blocks = {layout.m};
   return layout;
 }
@@ -111,10 +134,7 @@ void check_gradient(const Parameter& parameter, const ParameterLayout& layout, c
     throw Error(who + "dtype must be " + (weight.dtype == DType::f64 ? "f64, as the weight's" : "f32, bf16 or f16") +
                 ", got " + to_string(gradient.dtype));
   }
-  if (gradient.row_stride != 0 && gradient.row_stride < layout.stored_cols()) {
-    throw Error(who + "row_stride must be 0 or >= " + std::to_string(layout.stored_cols()) + ", got " +
-                std::to_string(gradient.row_stride));
-  }
+  check_rows(who, gradient, layout.batch * layout.stored_rows(), layout.stored_cols());
 }
 
 }  // namespace trasmuon

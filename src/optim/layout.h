@@ -28,8 +28,8 @@ struct ParameterLayout {
 ParameterLayout layout_for_matrix_rule(const Parameter& parameter);
 ParameterLayout layout_for_adamw(const Parameter& parameter);
 
-/// The matrix of batch entry `entry` and row block `block` inside a tensor stored like
-/// the parameter's weight.
+/// Returns the matrix of batch entry `entry` and row block `block` inside a tensor that is stored like the parameter's
+/// weight.
 MatrixView slice(const ParameterLayout& layout, const TensorView& tensor, std::int64_t entry, std::size_t block);
 
 /// Throws Error if the gradient does not fit its parameter.

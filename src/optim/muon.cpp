@@ -10,7 +10,10 @@ MuonPipeline pipeline_of(const MuonOptions& o) {
   p.lr = o.lr;
   p.weight_decay = o.weight_decay;
   p.momentum = {o.momentum, o.nesterov};
-  p.orthogonalize = {newton_schulz_triples(o.coefficients, o.ns_steps), o.ns_form, o.ns_precision, 0, o.eps};
+  p.orthogonalize = {newton_schulz_triples(o.coefficients, o.ns_steps),
+                     o.ns_form,
+                     o.ns_precision,
+                     {.eps_absolute = o.eps, .eps_cap = kEpsCap}};
   p.calibrate = {o.scaling == MuonScaling::original ? Kind::original : Kind::match_rms_adamw};
   return p;
 }

@@ -10,7 +10,10 @@ MuonPipeline pipeline_of(const NorMuonOptions& o) {
   p.lr = o.lr;
   p.weight_decay = o.weight_decay;
   p.momentum = {o.beta1, o.nesterov};
-  p.orthogonalize = {newton_schulz_triples(o.coefficients, o.ns_steps), o.ns_form, o.ns_precision, 0, o.eps};
+  p.orthogonalize = {newton_schulz_triples(o.coefficients, o.ns_steps),
+                     o.ns_form,
+                     o.ns_precision,
+                     {.eps_absolute = o.eps, .eps_cap = kEpsCap}};
   p.row_scale = {.beta = o.beta2, .eps_outside = o.eps};
   p.calibrate = {o.scaling == NorMuonScaling::paper ? Kind::rms : Kind::keep_norm, o.rms_scale, o.eps};
   return p;

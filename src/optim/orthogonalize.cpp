@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "optim/backends.h"
-#include "optim/rule.h"
+#include "optim/device.h"
+#include "optim/layout.h"
 #include "trasmuon/error.h"
 
 namespace trasmuon {
@@ -19,8 +19,8 @@ std::mutex& kept_backends_mutex() {
   return mutex;
 }
 
-/// Kept to the end of the process: a CUDA backend takes long to build and has no place in the
-/// order in which the driver and static objects go.
+/// Returns the backend of a device, which is never destroyed: a CUDA backend takes long to build, and at the end of the
+/// process the driver may be unloaded first.
 Backend& kept_backend(Device device) {
   static auto& backends = *new std::map<Device, std::unique_ptr<Backend>>;
   std::unique_ptr<Backend>& found = backends[device];
@@ -44,13 +44,15 @@ void orthogonalize(const TensorView& in, const TensorView& out, const NewtonSchu
     throw Error("orthogonalize: out's shape must be " + to_string(in.shape) + ", got " + to_string(out.shape));
   }
   if ((in.dtype == DType::f64) != (out.dtype == DType::f64)) {
-    throw Error(std::string("orthogonalize: f64 goes with f64 only, got ") + to_string(in.dtype) + " and " +
-                to_string(out.dtype));
+    throw Error(std::string("orthogonalize: in and out must both be f64, or neither, got ") + to_string(in.dtype) +
+                " and " + to_string(out.dtype));
   }
   const ParameterLayout from = layout_for_matrix_rule({.name = "in", .weight = in});
   const ParameterLayout to = layout_for_matrix_rule({.name = "out", .weight = out});
-  const OrthogonalizeStage stage{newton_schulz_triples(options.coefficients, options.steps), options.form,
-                                 options.precision, 0, options.eps};
+  const OrthogonalizeStage stage{newton_schulz_triples(options.coefficients, options.steps),
+                                 options.form,
+                                 options.precision,
+                                 {.eps_absolute = options.eps}};
   std::vector<MatrixView> sources, targets;
   for (std::int64_t entry = 0; entry < from.batch; ++entry) {
     sources.push_back(slice(from, in, entry, 0));

@@ -22,7 +22,7 @@ const TensorView& State::operator[](std::string_view name) const {
 
 namespace {
 
-/// Row blocks before `block`, in rows of W.
+/// Returns the number of rows of W before this block.
 std::int64_t rows_before(const ParameterLayout& layout, std::int64_t entry, std::size_t block) {
   return entry * layout.m + std::accumulate(layout.blocks.begin(),
                                             layout.blocks.begin() + static_cast<std::ptrdiff_t>(block),
@@ -38,7 +38,7 @@ T* at(const TensorView& tensor, std::int64_t element) {
   return static_cast<T*>(at(tensor, element));
 }
 
-/// What the momentum is kept in.
+/// Returns the dtype in which the momentum is stored.
 DType momentum_type(const Options& options, DType compute) {
   return std::visit(
       [&]<class O>(const O& o) {
@@ -53,7 +53,7 @@ DType momentum_type(const Options& options, DType compute) {
       options);
 }
 
-/// Dion's Q of all matrices, one after the other: how many elements lie before each.
+/// Dion's bases Q of all matrices lie one after the other. Returns the number of elements before this one.
 std::int64_t basis_before(const DionOptions& options, const ParameterLayout& layout, std::int64_t entry,
                           std::size_t block) {
   std::int64_t per_entry = 0, before = 0;
@@ -143,17 +143,11 @@ void bind_state(const Options& options, const ParameterLayout& layout, const Sta
   }
 }
 
-Backend::Step step_of(const Options& options) {
+Plan plan_of(const Options& options) {
   return std::visit(
-      [](const auto& o) -> Backend::Step {
-        using O = std::remove_cvref_t<decltype(o)>;
-        if constexpr (std::is_same_v<O, AdamWOptions>) {
-          return [o](Stages& stages, std::span<Matrix> batch) { stages.adamw(batch, o); };
-        } else if constexpr (std::is_same_v<O, DionOptions>) {
-          return [o](Stages& stages, std::span<Matrix> batch) { stages.dion(batch, o); };
-        } else {
-          return [p = pipeline_of(o)](Stages& stages, std::span<Matrix> batch) { step(p, stages, batch); };
-        }
+      [](const auto& o) -> Plan {
+        if constexpr (requires { pipeline_of(o); }) return pipeline_of(o);
+        else return o;
       },
       options);
 }

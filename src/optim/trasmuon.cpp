@@ -11,10 +11,12 @@ MuonPipeline pipeline_of(const TrasMuonOptions& o) {
   p.momentum = {o.beta1, o.nesterov};
   if (o.orthogonalize) {
     // M~ = M / (RMS + eps), X = M~ / (||M~||_F + eps) is M / (||M||_F + eps RMS + eps^2).
-    // eps^2 alone breaks scale invariance; guarded, it is capped where it would be felt.
-    p.orthogonalize = {newton_schulz_triples(o.coefficients, o.ns_steps), o.ns_form, o.ns_precision, o.eps,
-                       o.eps * o.eps};
-    if (!o.literal) p.orthogonalize->eps_cap = 1e-8;
+    // eps^2 breaks scale invariance; in guarded mode it is capped where it would matter.
+    p.orthogonalize = {newton_schulz_triples(o.coefficients, o.ns_steps),
+                       o.ns_form,
+                       o.ns_precision,
+                       {.eps_relative = o.eps, .eps_absolute = o.eps * o.eps}};
+    if (!o.literal) p.orthogonalize->norm.eps_cap = 1e-8;
   }
   if (o.row_scale) p.row_scale = {.beta = o.beta2, .eps_inside = o.eps};
   if (o.calibrate) p.calibrate = {CalibrateStage::Kind::rms, o.rms_scale, o.eps};

@@ -26,9 +26,8 @@ struct MatrixView {
   std::int64_t elements() const { return rows * cols; }
 };
 
-/// One matrix to be stepped: W is m x n = [out, in]; with `transposed` it is stored
-/// [in, out]. Rows, columns, v and c below always mean those of W, not of the storage.
-/// "compute type" is f64 for f64 weights and f32 otherwise.
+/// One matrix to be stepped, and its state. W is m x n = [out, in]; with `transposed` it is stored [in, out]. Rows and
+/// columns always mean those of W, not of the storage. "Compute type" is f64 for f64 weights and f32 otherwise.
 struct Matrix {
   std::int64_t m = 0;
   std::int64_t n = 0;
@@ -52,17 +51,6 @@ struct Matrix {
   std::int64_t* step = nullptr;
   std::int64_t* skipped = nullptr;
 
-  // Of the step in progress; memory lent by the backend.
-  bool active = false;
-  MatrixView direction;             ///< O, stored like the weight
-  MatrixView input;                 ///< of the orthogonalization: the momentum, or what Nesterov makes of it
-  double* column_energy = nullptr;  ///< n: E_j of the momentum
-  double* row_squares = nullptr;    ///< m: sum_j O_ij^2
-  void* row_factor = nullptr;       ///< m: what row i of O is multiplied by
-  void* column_factor = nullptr;    ///< n: c_j; null = 1
-  double input_norm = 0;            ///< Frobenius norm of what is orthogonalized
-  double base_squares = 0;          ///< ||O_base||_F^2
-  double eta_hat = 0;
   Diagnostics* diagnostics = nullptr;  ///< null: off
 };
 

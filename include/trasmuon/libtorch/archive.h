@@ -14,13 +14,13 @@
 #include "trasmuon/optimizer.h"
 #include "trasmuon/option_fields.h"
 
-// What torch::save(optimizer) writes: format, group/<g>: rule, options, parameter/<i>: name,
-// layout, state.
+// The archive that torch::save(optimizer) writes: format, groups, and for each group/<g> its rule,
+// options and parameter/<i> with name, layout and state.
 namespace trasmuon::libtorch::detail {
 
 using StateTensors = std::map<std::string, torch::Tensor>;
 
-/// A parameter as an archive holds it.
+/// A parameter as it is stored in an archive.
 struct SavedParameter {
   std::string name;
   std::string layout;
@@ -45,13 +45,14 @@ inline std::string layout_text(const Parameter& parameter) {
 
 inline c10::IValue read_value(torch::serialize::InputArchive& archive, const std::string& key) {
   c10::IValue value;
-  if (!archive.try_read(key, value)) throw Error("load: has no '" + key + "', so trasmuon::libtorch did not write it");
+  if (!archive.try_read(key, value))
+    throw Error("load: archive has no '" + key + "'; it was not written by trasmuon::libtorch");
   return value;
 }
 
 inline torch::serialize::InputArchive read_archive(torch::serialize::InputArchive& archive, const std::string& key) {
   torch::serialize::InputArchive child;
-  if (!archive.try_read(key, child)) throw Error("load: has no '" + key + "'");
+  if (!archive.try_read(key, child)) throw Error("load: archive has no '" + key + "'");
   return child;
 }
 
@@ -59,7 +60,7 @@ inline void write(torch::serialize::OutputArchive& archive, const SavedParameter
   archive.write("name", c10::IValue(parameter.name));
   archive.write("layout", c10::IValue(parameter.layout));
   torch::serialize::OutputArchive state(archive.compilation_unit());
-  // As tensors of the CPU, whatever they are now: an archive can be read without their device.
+  // Tensors are saved from the CPU, so that an archive can be read where their device is missing.
   for (const auto& [name, tensor] : parameter.state) state.write(name, tensor.cpu(), /*is_buffer=*/true);
   archive.write("state", state);
 }
@@ -123,13 +124,13 @@ inline std::vector<SavedGroup> read_groups(torch::serialize::InputArchive& archi
   return groups;
 }
 
-/// Throws Error unless what was saved fits `own` in everything but option values.
+/// Throws Error unless the saved parameter has the same name, layout and state as `own`.
 inline void check_fit(const SavedParameter& own, const SavedParameter& saved) {
   if (saved.name != own.name) throw Error("load: parameter must be '" + own.name + "', got '" + saved.name + "'");
   const std::string who = "load: parameter '" + own.name + "': ";
   if (saved.layout != own.layout) throw Error(who + "layout must be " + own.layout + ", got " + saved.layout);
   for (const auto& [name, tensor] : saved.state) {
-    if (!own.state.contains(name)) throw Error(who + "has no state '" + name + "' here");
+    if (!own.state.contains(name)) throw Error(who + "this optimizer has no state '" + name + "'");
   }
   for (const auto& [name, tensor] : own.state) {
     const auto found = saved.state.find(name);
@@ -143,7 +144,8 @@ inline void check_fit(const SavedParameter& own, const SavedParameter& saved) {
 
 inline void check_fit(const std::vector<SavedGroup>& own, const std::vector<SavedGroup>& saved) {
   if (saved.size() != own.size()) {
-    throw Error("load: must have " + std::to_string(own.size()) + " groups, got " + std::to_string(saved.size()));
+    throw Error("load: archive must have " + std::to_string(own.size()) + " groups, got " +
+                std::to_string(saved.size()));
   }
   for (std::size_t g = 0; g < own.size(); ++g) {
     const std::string who = "load: group " + std::to_string(g) + ": ";

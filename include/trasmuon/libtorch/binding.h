@@ -20,20 +20,20 @@
 
 namespace trasmuon::libtorch::detail {
 
-/// A parameter with the state lent to the core.
+/// A parameter and the state tensors that the core writes to.
 struct BoundTensor {
   torch::Tensor tensor;
   StateTensors state = {};
-  std::int64_t version = -1;  // of the tensor, when we last knew what is in it
+  std::int64_t version = -1;  // of the tensor when its contents were last known
 };
 
-/// The core over the tensors of all groups, in order.
+/// The core optimizer over the tensors of all groups, in order.
 struct Binding {
   std::vector<BoundTensor> tensors;
-  std::set<int> gpus;  // that have some of them
+  std::set<int> gpus;  // that hold at least one of the tensors
   std::unique_ptr<trasmuon::Optimizer> core;
 
-  /// Whether these still are the groups' tensors, at the same memory.
+  /// Returns whether the groups still have these tensors, at the same addresses.
   bool fits(const std::vector<OptimizerParamGroup>& groups) const {
     if (core == nullptr || groups.size() != core->group_count()) return false;
     std::size_t i = 0;
@@ -47,7 +47,7 @@ struct Binding {
     return i == tensors.size();
   }
 
-  /// Throws Error if a tensor was moved to another device: state does not follow it there.
+  /// Throws Error if a tensor was moved to another device: its state cannot follow.
   void check_devices() const {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const std::string before = to_string(core->parameter(i).device), now = text_of(tensors[i].tensor.device());
@@ -103,7 +103,7 @@ inline Binding bind(const std::vector<OptimizerParamGroup>& param_groups, Optimi
   return binding;
 }
 
-/// Copies the state of the tensors that `from` has too.
+/// Copies the state of all tensors that are also in `from`.
 inline void carry_over(const Binding& from, Binding& to) {
   for (std::size_t i = 0; i < to.tensors.size(); ++i) {
     for (std::size_t j = 0; j < from.tensors.size(); ++j) {

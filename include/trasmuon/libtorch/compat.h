@@ -9,11 +9,11 @@
 #include <type_traits>
 #include <utility>
 
-// What differs between the versions of LibTorch (1.13 to 2.x), and nothing else.
+// The differences between LibTorch versions (1.13 to 2.x).
 namespace trasmuon::libtorch {
 
-/// The key of a parameter in torch::optim::Optimizer::state(): the text of the address of
-/// its TensorImpl in 1.13, the address itself in 2.x.
+/// Returns the key of a parameter in torch::optim::Optimizer::state(): the address of its
+/// TensorImpl, as text in 1.13 and as a pointer in 2.x.
 template <
     class Key = typename std::remove_cvref_t<decltype(std::declval<torch::optim::Optimizer&>().state())>::key_type>
 Key state_key(const torch::Tensor& parameter) {

@@ -15,9 +15,9 @@
 #include <c10/cuda/CUDAStream.h>
 #endif
 
-// Where tensors are, and on which streams torch works there. TRASMUON_LIBTORCH_CUDA says that
-// the program is linked with a LibTorch that has CUDA: the CMake target trasmuon::libtorch sees
-// to it. Without it these headers compile against a LibTorch for the CPU alone.
+// Devices of tensors, and torch's current streams. TRASMUON_LIBTORCH_CUDA means that the program
+// links a LibTorch with CUDA; the CMake target trasmuon::libtorch defines it. Without it these
+// headers compile against a LibTorch for the CPU only.
 namespace trasmuon::libtorch::detail {
 
 inline Device device_of(const torch::Tensor& tensor, const std::string& who) {
@@ -30,11 +30,11 @@ inline Device device_of(const torch::Tensor& tensor, const std::string& who) {
 #else
   throw Error(who + ": must be on cpu, because this program was compiled without TRASMUON_LIBTORCH_CUDA, got device " +
               text_of(tensor.device()) +
-              "; link the CMake target trasmuon::libtorch, made for a LibTorch with CUDA, or define it yourself");
+              "; link the CMake target trasmuon::libtorch of a LibTorch with CUDA, or define it yourself");
 #endif
 }
 
-/// Entry i: the stream that torch works on now on GPU i, for those of `gpus`.
+/// Returns torch's current stream on each of `gpus`: entry i is that of cuda:i.
 inline std::vector<void*> current_streams([[maybe_unused]] const std::set<int>& gpus) {
   std::vector<void*> streams;
 #ifdef TRASMUON_LIBTORCH_CUDA

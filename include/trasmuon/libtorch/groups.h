@@ -21,7 +21,7 @@ namespace trasmuon::libtorch {
 
 using torch::optim::OptimizerParamGroup;
 
-/// The options of a parameter group, as LibTorch keeps them: what group.options() refers to.
+/// The options of a parameter group; group.options() refers to them.
 struct GroupOptions : torch::optim::OptimizerCloneableOptions<GroupOptions> {
   explicit GroupOptions(Options options) : rule(std::move(options)) {}
 
@@ -32,14 +32,14 @@ struct GroupOptions : torch::optim::OptimizerCloneableOptions<GroupOptions> {
     std::visit([lr](auto& o) { o.lr = lr; }, rule);
   }
 
-  /// The rule and its fields. Changes count from the next step on; the rule itself must stay.
+  /// The rule and its fields. Changes take effect in the next step; the rule itself must not change.
   Options rule;
-  /// Name and layout of each tensor, in order, read when the group is added; those that are
-  /// missing are called "group<g>.<i>". The `weight` in it is not used.
+  /// Name and layout of each tensor, in order, read when the group is added. Tensors without a
+  /// name are called "group<g>.<i>". The member `weight` is not used.
   std::vector<Parameter> parameters = {};
 };
 
-/// The options of a group of one of our optimizers; throws Error on another optimizer's.
+/// Returns the options of a group; throws Error if they belong to another optimizer.
 inline const GroupOptions& options_of(const OptimizerParamGroup& group) {
   const auto* options = group.has_options() ? dynamic_cast<const GroupOptions*>(&group.options()) : nullptr;
   if (options == nullptr)
@@ -50,13 +50,13 @@ inline GroupOptions& options_of(OptimizerParamGroup& group) {
   return const_cast<GroupOptions&>(options_of(std::as_const(group)));
 }
 
-/// Tensors under one rule: group(parameters, AdamWOptions{.lr = 1e-3}).
+/// Makes a group of tensors with one rule: group(parameters, AdamWOptions{.lr = 1e-3}).
 inline OptimizerParamGroup group(std::vector<torch::Tensor> tensors, Options options) {
   return {std::move(tensors), std::make_unique<GroupOptions>(std::move(options))};
 }
 
-/// All parameters of a module under one rule, with their names. A tensor that occurs twice
-/// (tied weights) is listed once, by its first name.
+/// Makes a group of all parameters of a module, with their names. A tensor that occurs twice
+/// (tied weights) is listed once, under its first name.
 inline OptimizerParamGroup group(const torch::nn::Module& module, Options options) {
   OptimizerParamGroup group({}, std::make_unique<GroupOptions>(std::move(options)));
   std::set<const void*> seen;
@@ -68,8 +68,8 @@ inline OptimizerParamGroup group(const torch::nn::Module& module, Options option
   return group;
 }
 
-/// Two groups: the module's hidden matrices under `matrices` and the rest (embeddings,
-/// heads, norms, biases) under `rest`. classify() decides, by name and shape.
+/// Makes two groups: the module's hidden matrices with the options `matrices`, and the rest
+/// (embeddings, heads, norms, biases) with `rest`. classify() decides, by name and shape.
 inline std::vector<OptimizerParamGroup> groups_for(const torch::nn::Module& module, Options matrices,
                                                    AdamWOptions rest = {},
                                                    std::span<const FamilyOverride> overrides = {}) {
@@ -92,7 +92,7 @@ inline std::vector<OptimizerParamGroup> groups_for(const torch::nn::Module& modu
   return groups;
 }
 
-/// Where to set layouts before the optimizer is built:
+/// Finds a parameter by name, to set its layout before the optimizer is built:
 /// parameter_of(groups, "qkv.weight").row_blocks = equal_blocks(2304, 3).
 inline Parameter& parameter_of(std::vector<OptimizerParamGroup>& groups, std::string_view name) {
   for (OptimizerParamGroup& group : groups) {

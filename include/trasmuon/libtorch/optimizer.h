@@ -19,20 +19,20 @@
 
 namespace trasmuon::libtorch {
 
-/// A parameter's state in torch::optim::Optimizer::state(): momentum, v_row, ... The tensors
-/// are the core's memory: write to them in place.
+/// A parameter's state in torch::optim::Optimizer::state(): momentum, v_row, ... The core uses the
+/// memory of these tensors: write to them in place.
 struct ParamState : torch::optim::OptimizerCloneableParamState<ParamState> {
   explicit ParamState(detail::StateTensors state) : tensors(std::move(state)) {}
 
   const detail::StateTensors tensors;
 };
 
-/// trasmuon::Optimizer as a torch::optim::Optimizer: any rules, by group, for parameters on
-/// the CPU and on GPUs. All state exists from construction on, on the parameter's device.
-/// What is refused throws Error and changes nothing.
+/// trasmuon::Optimizer as a torch::optim::Optimizer, with a rule for each group, for parameters
+/// on the CPU and on GPUs. All state is created in the constructor, on the parameter's device.
+/// A call that throws Error changes nothing.
 class Optimizer : public torch::optim::Optimizer {
  public:
-  /// Groups without options of their own take `defaults`. settings.state must be unset.
+  /// Groups without options use `defaults`. settings.state must be unset.
   explicit Optimizer(std::vector<OptimizerParamGroup> groups, Options defaults = TrasMuonOptions{},
                      OptimizerOptions settings = {})
       : torch::optim::Optimizer(std::move(groups), std::make_unique<GroupOptions>(std::move(defaults))),
@@ -41,8 +41,8 @@ class Optimizer : public torch::optim::Optimizer {
     update_binding();
   }
 
-  /// Steps every parameter that has a gradient; the others and their state are left alone.
-  /// What is on a GPU is stepped on torch's current stream there, without waiting for it.
+  /// Steps every parameter that has a gradient; the others and their state stay unchanged.
+  /// GPU work is enqueued on torch's current stream of that GPU; the call does not wait for it.
   torch::Tensor step(LossClosure closure = nullptr) override {
     at::NoGradGuard no_grad;
     torch::Tensor loss;
@@ -67,16 +67,18 @@ class Optimizer : public torch::optim::Optimizer {
     return loss;
   }
 
-  /// A step recorded in a CUDA graph has the options of then. This gives it the options of now, for replays
-  /// that come after it on torch's current streams.
+  /// Updates learning rate and other scalars inside CUDA graphs that were captured earlier, for
+  /// replays that follow on torch's current streams. Throws Error if parameters or the stages of a
+  /// step have changed since the capture.
   void refresh_recorded() {
     if (!binding_.fits(param_groups_))
-      throw Error("refresh_recorded: parameters have changed since the step was recorded, step and record it anew");
+      throw Error(
+          "refresh_recorded: parameters must be as they were when the step was captured; step once and capture again");
     binding_.core->set_options(rules());
     binding_.core->refresh_recorded_on_streams(detail::current_streams(binding_.gpus));
   }
 
-  /// As in the base class, but what is wrong with the group is said here, not in the next step.
+  /// As in the base class, but an invalid group throws Error here and not in the next step.
   void add_param_group(const OptimizerParamGroup& group) {
     torch::optim::Optimizer::add_param_group(group);
     try {
@@ -87,20 +89,20 @@ class Optimizer : public torch::optim::Optimizer {
     }
   }
 
-  /// The rule and fields of a group. Changes count from the next step on.
+  /// Returns the rule and fields of a group. Changes take effect in the next step.
   Options& options(std::size_t group = 0) { return options_of(param_groups_.at(group)).rule; }
 
-  /// For diagnostics, state, warnings and sizes. The reference is valid until a group is
-  /// added or a parameter gets other memory.
+  /// Returns the core optimizer, for diagnostics, state, warnings and sizes. The reference is
+  /// valid until a group is added or a parameter's memory changes.
   const trasmuon::Optimizer& core() const { return *binding_.core; }
 
-  /// Options and state. Weights are saved with their module.
+  /// Writes options and state. Weights are saved with their module.
   void save(torch::serialize::OutputArchive& archive) const override {
     const_cast<Optimizer*>(this)->update_binding();  // the base class may have added a group
     detail::write(archive, contents());
   }
 
-  /// Needs an optimizer built over the same parameters and rules. Restores the options too.
+  /// Restores state and options. The optimizer must have the same parameters and rules.
   void load(torch::serialize::InputArchive& archive) override {
     at::NoGradGuard no_grad;
     update_binding();
@@ -141,8 +143,8 @@ class Optimizer : public torch::optim::Optimizer {
     bound.version = bound.tensor._version();
   }
 
-  /// The base class adds groups without telling us, and anyone may give a tensor other memory
-  /// or other values.
+  /// Rebuilds the core if groups, tensors or their memory have changed: the base class adds groups
+  /// without telling us, and anyone may give a tensor other memory or values.
   void update_binding() {
     at::NoGradGuard no_grad;
     if (!binding_.fits(param_groups_)) {
@@ -158,8 +160,8 @@ class Optimizer : public torch::optim::Optimizer {
     for (std::size_t i = 0; i < binding_.tensors.size(); ++i) follow_weight(i);
   }
 
-  /// The next step writes a master over its weight: it must not undo what others wrote there.
-  /// Element by element, so that nothing has to be known on the host.
+  /// Copies elements that others have written from the weight into its master, because the next
+  /// step overwrites the weight with the master. Compares on the device, so the host does not wait.
   void follow_weight(std::size_t i) {
     detail::BoundTensor& bound = binding_.tensors[i];
     const auto found = bound.state.find("master");

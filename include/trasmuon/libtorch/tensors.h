@@ -11,7 +11,7 @@
 #include "trasmuon/error.h"
 #include "trasmuon/tensor.h"
 
-// Torch tensors as the core's views. `who` opens the error texts: "parameter 'w'".
+// Converts torch tensors to views of the core. Error texts start with `who`: "parameter 'w'".
 namespace trasmuon::libtorch::detail {
 
 template <class T>
@@ -42,7 +42,7 @@ inline torch::ScalarType scalar_type_of(DType dtype) {
   throw Error("unknown dtype");
 }
 
-/// A scalar counts as a vector of one element.
+/// Returns the shape; a scalar becomes a vector of one element.
 inline Shape shape_of(const torch::Tensor& tensor, const std::string& who) {
   const auto sizes = tensor.sizes();
   if (sizes.empty()) return {1};
@@ -57,7 +57,7 @@ inline void check_dense(const torch::Tensor& tensor, const std::string& who) {
   if (tensor.layout() != torch::kStrided) throw Error(who + ": must be dense, got layout " + text_of(tensor.layout()));
 }
 
-/// Contiguous, or a matrix whose rows are.
+/// Returns a view of a weight that is contiguous, or a matrix with contiguous rows.
 inline TensorView weight_view(const torch::Tensor& weight, const std::string& who) {
   check_dense(weight, who);
   if (weight.numel() == 0) throw Error(who + ": must not be empty, got shape " + text_of(weight.sizes()));
@@ -72,7 +72,7 @@ inline TensorView weight_view(const torch::Tensor& weight, const std::string& wh
   return view;
 }
 
-/// `gradient` becomes a contiguous copy where it is not contiguous; the view is valid as long as it.
+/// Returns a view of a gradient. `gradient` is replaced by a contiguous copy if necessary, and must outlive the view.
 inline TensorView gradient_view(torch::Tensor& gradient, const torch::Tensor& weight, const std::string& who) {
   check_dense(gradient, who);
   if (gradient.device() != weight.device()) {

@@ -3,15 +3,11 @@
 // lanes so that their order is fixed.
 
 template <class T, class S>
-bool all_within(const void* x, std::int64_t n, double limit) {
-  const S* values = static_cast<const S*>(x);
-  const T bound = static_cast<T>(limit);
-  int outside = 0;
-  for (std::int64_t j = 0; j < n; ++j) {
-    const T value = load_as(values[j], T());
-    outside |= !((value < T(0) ? -value : value) <= bound);  // also true for NaN
-  }
-  return outside == 0;
+bool all_usable(const void* g, std::int64_t n) {
+  const S* gradient = static_cast<const S*>(g);
+  int unusable = 0;
+  for (std::int64_t j = 0; j < n; ++j) unusable |= !usable_gradient(load_as(gradient[j], T()));
+  return unusable == 0;
 }
 
 template <class T, class S>
@@ -29,8 +25,7 @@ void store_row(const T* x, void* out, std::int64_t n) {
 template <class T, class S>
 void momentum_row(T* __restrict m, const void* g, T beta, std::int64_t n) {
   const S* gradient = static_cast<const S*>(g);
-  const T rest = T(1) - beta;
-  for (std::int64_t j = 0; j < n; ++j) m[j] = beta * m[j] + rest * load_as(gradient[j], T());
+  for (std::int64_t j = 0; j < n; ++j) m[j] = next_momentum(m[j], load_as(gradient[j], T()), beta);
 }
 
 template <class T, class S>
@@ -38,19 +33,18 @@ void apply_row(void* w, const T* __restrict o, const T* __restrict right, T left
   S* weight = static_cast<S*>(w);
   if (right != nullptr) {
     for (std::int64_t j = 0; j < n; ++j) {
-      store_from(decay * load_as(weight[j], T()) - left * (right[j] * o[j]), weight + j);
+      store_from(next_weight(load_as(weight[j], T()), decay, left, right[j], o[j]), weight + j);
     }
   } else {
     for (std::int64_t j = 0; j < n; ++j) {
-      store_from(decay * load_as(weight[j], T()) - left * o[j], weight + j);
+      store_from(next_weight(load_as(weight[j], T()), decay, left, T(1), o[j]), weight + j);
     }
   }
 }
 
 template <class T>
-void nesterov_row(T* __restrict u, const T* __restrict m, T beta, std::int64_t n) {
-  const T rest = T(1) - beta;
-  for (std::int64_t j = 0; j < n; ++j) u[j] = rest * u[j] + beta * m[j];
+void lookahead_row(T* __restrict u, const T* __restrict m, T beta, std::int64_t n) {
+  for (std::int64_t j = 0; j < n; ++j) u[j] = lookahead(m[j], u[j], beta);
 }
 
 template <class T>
@@ -92,20 +86,11 @@ double sum_squares_scaled(const T* x, const T* right, std::int64_t n) {
 }
 
 template <class T>
-void adamw_row(T* __restrict m, T* __restrict v, T* __restrict direction, double beta1, double beta2,
-               double correction1, double correction2, double eps, std::int64_t n) {
-  const T b1 = static_cast<T>(beta1), r1 = static_cast<T>(1 - beta1);
-  const T b2 = static_cast<T>(beta2), r2 = static_cast<T>(1 - beta2);
-  const T inverse1 = static_cast<T>(1 / correction1);
-  const T root2 = static_cast<T>(__builtin_sqrt(1 / correction2));
-  const T floor = static_cast<T>(eps);
+void adamw_row(T* __restrict m, T* __restrict v, T* __restrict direction, const AdamWScalars<T>& scalars,
+               std::int64_t n) {
+  const AdamWScalars<T> s = scalars;  // a copy: it overlaps none of the rows
   for (std::int64_t j = 0; j < n; ++j) {
-    const T g = direction[j];
-    m[j] = b1 * m[j] + r1 * g;
-    v[j] = b2 * v[j] + r2 * g * g;
-    T root;
-    if constexpr (sizeof(T) == 4) root = __builtin_sqrtf(v[j]);
-    else root = __builtin_sqrt(v[j]);
-    direction[j] = (inverse1 * m[j]) / (root2 * root + floor);
+    next_adamw_moments(s, direction[j], m[j], v[j]);
+    direction[j] = adamw_direction(s, m[j], v[j]);
   }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -44,8 +45,15 @@ const KernelTable& best_table() {
 }  // namespace
 
 const KernelTable& kernel_table() {
-  static const KernelTable& table = best_table();
-  return table;
+  // No static with a guard: a fork in the middle of its initialization would lock it forever in the child. Two threads
+  // that both choose choose the same.
+  static std::atomic<const KernelTable*> chosen = nullptr;
+  const KernelTable* table = chosen.load(std::memory_order_acquire);
+  if (table == nullptr) {
+    table = &best_table();
+    chosen.store(table, std::memory_order_release);
+  }
+  return *table;
 }
 
 }  // namespace trasmuon::cpu

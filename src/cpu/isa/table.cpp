@@ -20,7 +20,7 @@ constexpr Kernels<T> common() {
   k.pack_rows = pack_panel<T, kTileRows>;
   k.pack_cols = pack_panel<T, kTileCols<T>>;
   k.tile = multiply_tile<T>;
-  k.nesterov = nesterov_row<T>;
+  k.lookahead = lookahead_row<T>;
   k.add_squares = add_squares<T>;
   k.sum_squares = sum_squares<T>;
   k.sum_squares_scaled = sum_squares_scaled<T>;
@@ -31,7 +31,7 @@ constexpr Kernels<T> common() {
 template <class T, class S>
 constexpr void add_dtype(Kernels<T>& k) {
   constexpr auto index = static_cast<int>(dtype_of<S>());
-  k.all_within[index] = all_within<T, S>;
+  k.all_usable[index] = all_usable<T, S>;
   k.load[index] = load_row<T, S>;
   k.store[index] = store_row<T, S>;
   k.momentum[index] = momentum_row<T, S>;

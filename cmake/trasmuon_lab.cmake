@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# Decides whether the laboratory (lab/) is built.
+set(lab_default OFF)
+if(PROJECT_IS_TOP_LEVEL)
+  set(lab_default AUTO)
+endif()
+set(TRASMUON_BUILD_LAB ${lab_default} CACHE STRING "Build the laboratory: AUTO (if CLI11 and fmt are found), ON, OFF")
+set_property(CACHE TRASMUON_BUILD_LAB PROPERTY STRINGS AUTO ON OFF)
+if(NOT TRASMUON_BUILD_LAB)
+  return()
+endif()
+
+find_package(CLI11 2.1 QUIET)
+find_package(fmt QUIET)
+if(CLI11_FOUND AND fmt_FOUND)
+  add_subdirectory(lab)
+elseif(TRASMUON_BUILD_LAB STREQUAL "AUTO")
+  message(STATUS "trasmuon: without the laboratory, which needs CLI11 and fmt (tools/setup lab installs them)")
+else()
+  message(FATAL_ERROR "The laboratory needs CLI11 and fmt: tools/setup lab installs them; -DTRASMUON_BUILD_LAB=OFF leaves it out")
+endif()

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/dion_step.h"
+
+#include <algorithm>
+
+namespace trasmuon::cuda {
+namespace {
+
+int round_up(int a, int b) { return (a + b - 1) / b * b; }
+
+struct Sizes {
+  int m, n, rank, rows, cols;
+  explicit Sizes(const Matrix& x)
+      : m(static_cast<int>(x.m)),
+        n(static_cast<int>(x.n)),
+        rank(static_cast<int>(x.basis.cols)),
+        rows(static_cast<int>(x.weight.rows)),
+        cols(static_cast<int>(x.weight.cols)) {}
+};
+
+}  // namespace
+
+std::size_t DionStep::scratch_bytes(const Matrix& x) {
+  const Sizes s(x);
+  const auto elements = [](int a, int b) { return static_cast<std::size_t>(a) * static_cast<std::size_t>(b); };
+  return size_of(x.compute) *
+             (elements(s.rows, round_up(s.cols, 8)) + elements(s.n, s.rank) + elements(s.rank, round_up(s.m, 8)) +
+              2 * elements(s.rank, round_up(s.n, 8)) + 2 * elements(kDionBlock, s.rank)) +
+         2 * elements(s.rank, sizeof(double)) + std::size_t{9} * 256;
+}
+
+struct DionStep::Shape {
+  int batch, m, n, rank, rows, cols;
+  bool transposed;
+  BlasMatrices direction, sum, q, p, r, scaled_r;
+  BlasMatrices components[2];  ///< of the first and the second projection
+};
+
+DionStep::DionStep(std::span<const Matrix> group, std::span<const std::size_t> indices,
+                   const std::vector<Bucket>& buckets, const Blas& blas, Arena& scratch)
+    : blas_(blas) {
+  std::vector<DionMatrix> table;
+  for (const Bucket& b : buckets) {
+    const Matrix& first = group[indices[table.size()]];
+    const Sizes s(first);
+    const DType dtype = first.compute;
+    const auto take = [&](int rows, int stride) {
+      const std::int64_t each = std::int64_t{rows} * stride;
+      return BlasMatrices{scratch.take_bytes(static_cast<std::size_t>(each * b.batch) * size_of(dtype)), dtype, stride,
+                          each};
+    };
+    Shape shape{.batch = b.batch,
+                .m = s.m,
+                .n = s.n,
+                .rank = s.rank,
+                .rows = s.rows,
+                .cols = s.cols,
+                .transposed = first.transposed,
+                .direction = {b.x, dtype, b.row_stride, std::int64_t{b.rows} * b.row_stride},
+                .sum = take(s.rows, round_up(s.cols, 8)),
+                .q = take(s.n, s.rank),
+                .p = take(s.rank, round_up(s.m, 8)),
+                .r = take(s.rank, round_up(s.n, 8)),
+                .scaled_r = take(s.rank, round_up(s.n, 8)),
+                .components = {take(kDionBlock, s.rank), take(kDionBlock, s.rank)}};
+    auto* norms = scratch.take<double>(std::int64_t{b.batch} * s.rank);
+    auto* errors = scratch.take<double>(std::int64_t{b.batch} * s.rank);
+    for (int k = 0; k < b.batch; ++k) {
+      const auto at = [&](const BlasMatrices& x) {
+        return static_cast<std::byte*>(x.data) + k * x.batch_stride * static_cast<std::int64_t>(size_of(dtype));
+      };
+      const Matrix& x = group[indices[table.size()]];
+      table.push_back({{at(shape.sum), shape.sum.stride, dtype},
+                       x.basis.data,
+                       at(shape.q),
+                       at(shape.p),
+                       at(shape.r),
+                       at(shape.scaled_r),
+                       at(shape.components[0]),
+                       norms + std::int64_t{k} * s.rank,
+                       errors + std::int64_t{k} * s.rank,
+                       s.rank,
+                       s.m,
+                       s.n,
+                       static_cast<int>(shape.p.stride),
+                       static_cast<int>(shape.r.stride)});
+    }
+    max_rank_ = std::max(max_rank_, s.rank);
+    shapes_.push_back(shape);
+  }
+  table_ = uploaded(table);
+}
+
+DionStep::~DionStep() = default;
+
+/// Makes P^T's rows [first, first + kDionBlock) orthogonal to the rows before them; twice, for accuracy.
+void DionStep::project_out(const Shape& s, int first) const {
+  const int count = std::min(kDionBlock, s.rank - first);
+  if (first == 0 || count <= 0) return;
+  BlasMatrices block = s.p;
+  block.data = static_cast<std::byte*>(s.p.data) + first * s.p.stride * static_cast<std::int64_t>(size_of(s.p.dtype));
+  for (int pass = 0; pass < 2; ++pass) {
+    blas_.multiply({.m = count,
+                    .n = first,
+                    .k = s.m,
+                    .batch = s.batch,
+                    .a = block,
+                    .b = s.p.transpose(),
+                    .c = s.components[pass]});
+    blas_.multiply({.m = count,
+                    .n = s.m,
+                    .k = first,
+                    .batch = s.batch,
+                    .a = s.components[pass],
+                    .b = s.p,
+                    .c = block,
+                    .alpha = -1,
+                    .beta = 1});
+  }
+}
+
+void DionStep::enqueue(const StepTables& step, cudaStream_t stream) const {
+  const auto* table = table_.as<const DionMatrix>();
+  blas_.use(stream);
+  enqueue_dion_load(step, table, stream);
+  for (const Shape& s : shapes_) {  // P = B Q
+    blas_.multiply({.m = s.rank,
+                    .n = s.m,
+                    .k = s.n,
+                    .batch = s.batch,
+                    .a = s.q.transpose(),
+                    .b = s.transposed ? s.sum : s.sum.transpose(),
+                    .c = s.p});
+  }
+  enqueue_dion_unit_rows(step, table, max_rank_, stream);
+  // P = orth(P) by block Gram-Schmidt, as on the CPU
+  for (int first = 0; first < max_rank_; first += kDionBlock) {
+    for (const Shape& s : shapes_) project_out(s, first);
+    enqueue_dion_orthonormalize(step, table, first, stream);
+  }
+  for (const Shape& s : shapes_) {  // R = B^T P
+    blas_.multiply({.m = s.rank,
+                    .n = s.n,
+                    .k = s.m,
+                    .batch = s.batch,
+                    .a = s.p,
+                    .b = s.transposed ? s.sum.transpose() : s.sum,
+                    .c = s.r});
+  }
+  enqueue_dion_basis(step, table, max_rank_, stream);
+  for (const Shape& s : shapes_) {
+    const auto outer_product = [&](const BlasMatrices& r, const BlasMatrices& out, double beta) {
+      const BlasMatrices &tall = s.transposed ? r : s.p, &wide = s.transposed ? s.p : r;
+      blas_.multiply({.m = s.rows,
+                      .n = s.cols,
+                      .k = s.rank,
+                      .batch = s.batch,
+                      .a = tall.transpose(),
+                      .b = wide,
+                      .c = out,
+                      .beta = beta});
+    };
+    outer_product(s.scaled_r, s.sum, 1);  // M <- B - (1 - mu) P R^T
+    outer_product(s.r, s.direction, 0);   // O = P R^T, R with columns of unit length
+  }
+  enqueue_dion_momentum(step, table, stream);
+}
+
+}  // namespace trasmuon::cuda

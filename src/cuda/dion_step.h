@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <span>
+#include <vector>
+
+#include "cuda/newton_schulz/iteration.h"
+#include "cuda/passes/dion.h"
+#include "cuda/runtime/blas.h"
+#include "cuda/runtime/device_memory.h"
+#include "stages/arena.h"
+#include "stages/matrix.h"
+
+namespace trasmuon::cuda {
+
+/// Dion's step for the matrices of a shard, except for the update of W.
+class DionStep {
+ public:
+  /// `indices`: which matrices of the group are in the buckets, in the same order.
+  DionStep(std::span<const Matrix> group, std::span<const std::size_t> indices, const std::vector<Bucket>& buckets,
+           const Blas& blas, Arena& scratch);
+  ~DionStep();
+  void enqueue(const StepTables& step, cudaStream_t stream) const;
+  /// Scratch for one matrix.
+  static std::size_t scratch_bytes(const Matrix& x);
+
+ private:
+  struct Shape;  ///< the matrices of one bucket
+  void project_out(const Shape& shape, int first) const;
+
+  const Blas& blas_;
+  std::vector<Shape> shapes_;
+  DeviceMemory table_;
+  int max_rank_ = 0;
+};
+
+}  // namespace trasmuon::cuda

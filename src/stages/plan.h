@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "trasmuon/options.h"
+
+// A step as data: which stages it has and their numbers. The optimizer makes a plan from options, a backend carries it
+// out. What each stage computes is in formulas.h and docs/algorithm.md.
+namespace trasmuon {
+
+/// M <- beta M + (1 - beta) G; the column energies of M; the norm of the next stage's input.
+struct MomentumStage {
+  double beta = 0.95;
+  bool nesterov = false;
+};
+
+/// What is added to the norm before the input of Newton-Schulz is divided by it: eps_relative RMS + eps_absolute, the
+/// latter never more than eps_cap of the norm.
+struct InputNorm {
+  double eps_relative = 0;
+  double eps_absolute = 0;
+  double eps_cap = std::numeric_limits<double>::infinity();
+};
+
+/// O <- NS(input).
+struct OrthogonalizeStage {
+  std::vector<NewtonSchulzTriple> triples;  ///< one per step
+  NewtonSchulzForm form = NewtonSchulzForm::automatic;
+  NewtonSchulzPrecision precision = NewtonSchulzPrecision::automatic;
+  InputNorm norm;
+};
+
+/// v <- beta v + (1 - beta) mean_j O^2; O_base = O / (sqrt(v + eps_inside) + eps_outside).
+struct RowScaleStage {
+  double beta = 0.95;
+  double eps_inside = 0;
+  double eps_outside = 0;
+};
+
+/// The step size eta^, from the learning rate eta.
+struct CalibrateStage {
+  enum class Kind : std::uint8_t {
+    none,             ///< eta
+    rms,              ///< eta scale sqrt(mn) / (||O_base||_F + eps)
+    keep_norm,        ///< eta sqrt(max(1, m/n)) ||O||_F / (||O_base||_F + eps)
+    original,         ///< eta sqrt(max(1, m/n))
+    match_rms_adamw,  ///< eta 0.2 sqrt(max(m, n))
+  };
+  Kind kind = Kind::none;
+  double scale = 1;
+  double eps = 0;
+};
+
+/// The damping c of the columns.
+struct TrustRegionStage {
+  Clip clip = Clip::soft;
+  double alpha = 1;
+  double c_min = 0.1;
+  double beta_energy = 0.95;
+  double beta_clip = 0.5;
+  double trigger = 2;
+  std::int64_t period = 1;
+  std::int64_t warmup = 0;
+  double rho = 0.1;
+  double gamma = 0;
+  double eps = 1e-8;
+  double eps_energy = 1e-30;
+  std::int64_t min_damped_dim = 1;
+  bool guarded = true;
+};
+
+/// Muon, NorMuon and TrasMuon: one pipeline with stages on or off.
+struct MuonPipeline {
+  double lr = 0;
+  double weight_decay = 0;
+  bool skip_nonfinite = true;
+  MomentumStage momentum;
+  std::optional<OrthogonalizeStage> orthogonalize;
+  std::optional<RowScaleStage> row_scale;
+  CalibrateStage calibrate;
+  std::optional<TrustRegionStage> trust_region;
+};
+
+/// Where the pipeline can be cut. Ranks that hold rows of one matrix exchange data after each phase but the last:
+/// column energies, squared norm and the rows of the input; the rows of O; the squared norm of O_base.
+enum class Phase : std::uint8_t {
+  momentum,       ///< on every rank, for its rows
+  orthogonalize,  ///< on the rank that owns the matrix
+  row_scale,      ///< on every rank, for its rows
+  apply,          ///< on every rank: calibration, trust region, its rows of W
+};
+inline constexpr std::array kPhases{Phase::momentum, Phase::orthogonalize, Phase::row_scale, Phase::apply};
+
+/// The step of one rule.
+using Plan = std::variant<MuonPipeline, DionOptions, AdamWOptions>;
+
+}  // namespace trasmuon
