@@ -11,6 +11,7 @@
 
 #include "lab/cli/commands.h"
 #include "lab/records/machine.h"
+#include "lab/runner/console.h"
 
 namespace trasmuon::lab {
 namespace {
@@ -33,7 +34,7 @@ struct Matrices {
   TensorView view_of(std::size_t i) { return view(values[i].data(), {kLayer[i].first, kLayer[i].second}); }
 };
 
-/// Operations of five Newton-Schulz steps as plain dense products, which is what others would spend.
+/// Operations of five Newton-Schulz steps as dense products, the usual implementation.
 double newton_schulz_operations() {
   double sum = 0;
   for (const auto& [rows, cols] : kLayer) {
@@ -43,7 +44,7 @@ double newton_schulz_operations() {
   return sum;
 }
 
-/// Seconds of a step, the best of a few after one that warms up.
+/// Seconds of a step: the best of a few, after one to warm up.
 double best_step(const Options& options) {
   Matrices weights(1), gradients(2);
   Group group{options, {}};
@@ -68,17 +69,18 @@ double best_step(const Options& options) {
 }  // namespace
 
 int bench_command() {
-  fmt::print("One layer of GPT-2 small (7.1 M parameters, f32) on {}, {} threads\n", cpu_model(), num_threads());
-  fmt::print("{:<10} {:>12} {:>10}\n", "rule", "ms per step", "GFLOP/s");
+  print(stdout, "One layer of GPT-2 small (7.1 M parameters, f32) on {}, {} threads\n", cpu_model(), num_threads());
+  print(stdout, "{:<10} {:>12} {:>10}\n", "rule", "ms per step", "GFLOP/s");
   for (const char* rule : {"trasmuon", "normuon", "muon", "dion", "adamw"}) {
     const double seconds = best_step(options_for(rule));
     const std::string_view name = rule;
     const bool newton_schulz = name != "dion" && name != "adamw";
-    fmt::print("{:<10} {:>12.1f} {:>10}\n", rule, 1e3 * seconds,
-               newton_schulz ? fmt::format("{:.0f}", newton_schulz_operations() / seconds / 1e9) : "-");
+    print(stdout, "{:<10} {:>12.1f} {:>10}\n", rule, 1e3 * seconds,
+          newton_schulz ? fmt::format("{:.0f}", newton_schulz_operations() / seconds / 1e9) : "-");
   }
-  fmt::print(
-      "Best of a few steps, a rough look; `make bench` measures. GFLOP/s counts Newton-Schulz as dense products.\n");
+  print(stdout,
+        "Times are the best of a few steps; `make bench` compares with LibTorch. GFLOP/s counts Newton-Schulz as dense "
+        "products.\n");
   return 0;
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-// The program's commands. Each prints to stdout and returns the exit code; what the user got wrong is thrown as Error.
+// The program's commands. Each prints to stdout and returns the exit code; user errors are thrown as Error.
 namespace trasmuon::lab {
 
 struct RunCommand {

@@ -11,10 +11,12 @@
 #include <sstream>
 
 #include "lab/cli/commands.h"
-#include "lab/cli/recipe_files.h"
-#include "lab/config/names.h"
+#include "lab/recipe/files.h"
+#include "lab/records/blas.h"
 #include "lab/records/machine.h"
-#include "lab/studies/study.h"
+#include "lab/runner/console.h"
+#include "lab/study/names.h"
+#include "lab/study/registry.h"
 
 namespace trasmuon::lab {
 namespace {
@@ -33,7 +35,7 @@ std::string loaded_library(std::string_view beginning) {
         const fs::path file = info->dlpi_name;
         if (!file.filename().string().starts_with(wanted.beginning)) return 0;
         std::error_code error;
-        const fs::path real = fs::canonical(file, error);  // Debian's libblas.so.3 is a link to the one in use
+        const fs::path real = fs::canonical(file, error);
         wanted.found = error ? file.string() : real.string();
         return 1;
       },
@@ -76,13 +78,12 @@ std::string libtorch() {
 }
 
 std::string blas() {
-  for (const char* name : {"libopenblas", "libmkl_core", "libmkl_rt", "libblis", "libblas"}) {
-    const std::string file = loaded_library(name);
-    if (file.empty()) continue;
-    const bool slow = file.find("/blas/libblas") != std::string::npos;
-    return slow ? file + ", the slow reference: install libopenblas0" : file;
+  const Blas found = find_blas();
+  if (found.kind == Blas::Kind::none) {
+    return loaded_library("libtorch_cpu.so").empty() ? "not needed without LibTorch" : "inside LibTorch";
   }
-  return loaded_library("libtorch_cpu.so").empty() ? "not needed without LibTorch" : "built into LibTorch";
+  const bool slow = found.kind == Blas::Kind::reference;
+  return to_string(found) + (slow ? fmt::format(": LibTorch is 20 times slower on it; {}", kFastBlasAdvice) : "");
 }
 
 std::string cuda() {
@@ -91,7 +92,7 @@ std::string cuda() {
          "; runs of the laboratory are on the CPU";
 }
 
-void line(const char* what, const std::string& value) { fmt::print("{:<14} {}\n", what, value); }
+void line(const char* what, const std::string& value) { print(stdout, "{:<14} {}\n", what, value); }
 
 }  // namespace
 

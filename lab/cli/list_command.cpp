@@ -7,10 +7,11 @@
 #include <set>
 
 #include "lab/cli/commands.h"
-#include "lab/cli/recipe_files.h"
-#include "lab/config/names.h"
-#include "lab/runner/recipe.h"
-#include "lab/studies/study.h"
+#include "lab/recipe/files.h"
+#include "lab/recipe/recipe.h"
+#include "lab/runner/console.h"
+#include "lab/study/names.h"
+#include "lab/study/registry.h"
 
 namespace trasmuon::lab {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 const std::vector<std::string> kRules = {"trasmuon", "normuon", "muon", "dion", "adamw"};
 
 void list_studies() {
-  for (const Study* study : studies()) fmt::print("{:<14} {}\n", study->name(), study->description());
+  for (const Study* study : studies()) print(stdout, "{:<14} {}\n", study->name(), study->description());
 }
 
 void list_settings(const std::string& name) {
@@ -26,21 +27,21 @@ void list_settings(const std::string& name) {
   std::size_t rule_width = 0;
   for (const Field& field : study.settings()) rule_width = std::max(rule_width, field.rule.size());
   for (const Field& field : study.settings()) {
-    fmt::print("{:<18} {:<10} {:<{}}  {}\n", field.name, field.default_value, field.rule, rule_width,
-               field.description);
+    print(stdout, "{:<18} {:<10} {:<{}}  {}\n", field.name, field.default_value, field.rule, rule_width,
+          field.description);
   }
 }
 
 void list_recipes() {
-  if (recipe_folders().empty()) fmt::print("no folder of recipes found; TRASMUON_RECIPES can name one\n");
+  if (recipe_folders().empty()) print(stdout, "no recipe folder found; set TRASMUON_RECIPES to one\n");
   for (const auto& file : known_recipes()) {
     try {
       const Plan plan = read_recipe(file);
       std::set<std::string> runs;
       for (const PlannedRun& run : plan.runs) runs.insert(run_id(run.spec));
-      fmt::print("{:<18} {:>5} runs  {}\n", plan.name, runs.size(), plan.title);
+      print(stdout, "{:<18} {:>5} runs  {}\n", plan.name, runs.size(), plan.title);
     } catch (const Error& error) {
-      fmt::print("{:<18} {}\n", file.stem().string(), error.what());
+      print(stdout, "{:<18} {}\n", file.stem().string(), error.what());
     }
   }
 }
@@ -51,7 +52,7 @@ void list_methods(const std::string& recipe) {
   for (const std::string& method : plan.methods) {
     const auto run =
         std::find_if(plan.runs.begin(), plan.runs.end(), [&](const PlannedRun& r) { return r.spec.method == method; });
-    fmt::print("method {:<14} {}\n", method, run == plan.runs.end() ? "unused" : rule_name(run->spec.options));
+    print(stdout, "method {:<14} {}\n", method, run == plan.runs.end() ? "unused" : rule_name(run->spec.options));
   }
   for (const std::string& part : plan.parts) {
     std::size_t runs = 0;
@@ -62,21 +63,21 @@ void list_methods(const std::string& recipe) {
       axes.clear();
       for (const auto& [axis, value] : run.axes.items()) axes += (axes.empty() ? " over " : ", ") + axis;
     }
-    fmt::print("part   {:<14} {} runs{}\n", part, runs, axes);
+    print(stdout, "part   {:<14} {} runs{}\n", part, runs, axes);
   }
 }
 
 void list_rules(const std::string& name) {
-  if (name.empty()) fmt::print("{}\n", joined(kRules, "\n"));
-  else fmt::print("{}", describe(options_for(name)));
+  if (name.empty()) print(stdout, "{}\n", joined(kRules, "\n"));
+  else print(stdout, "{}", describe(options_for(name)));
 }
 
 void list_all() {
-  fmt::print("Studies (trasmuon list settings STUDY)\n");
+  print(stdout, "Studies (trasmuon list settings STUDY)\n");
   list_studies();
-  fmt::print("\nRecipes (trasmuon run RECIPE, trasmuon list methods RECIPE)\n");
+  print(stdout, "\nRecipes (trasmuon run RECIPE, trasmuon list methods RECIPE)\n");
   list_recipes();
-  fmt::print("\nRules (trasmuon list rules RULE)\n{}\n", joined(kRules, ", "));
+  print(stdout, "\nRules (trasmuon list rules RULE)\n{}\n", joined(kRules, ", "));
 }
 
 }  // namespace

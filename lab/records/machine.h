@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "lab/config/json.h"
+#include "lab/records/json.h"
 
 namespace trasmuon::lab {
 

@@ -18,7 +18,9 @@ void write_plan(const Plan& plan, const std::filesystem::path& folder, const std
   const Json json = {{"name", plan.name},   {"title", plan.title},           {"study", plan.study},
                      {"parts", plan.parts}, {"methods", plan.methods},       {"command", command},
                      {"time", utc_now()},   {"machine", describe_machine()}, {"runs", std::move(runs)}};
-  write_atomically(folder / "plan.json", json.dump(1) + "\n");
+  // Names and the command come from outside and may not be UTF-8.
+  const std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace);
+  write_atomically(folder / "plan.json", text + "\n");
 }
 
 }  // namespace trasmuon::lab

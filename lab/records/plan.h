@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/config/run_spec.h"
+#include "lab/records/run_spec.h"
 
 namespace trasmuon::lab {
 
@@ -16,7 +16,7 @@ struct PlannedRun {
   RunSpec spec;
 };
 
-/// A recipe read, checked and multiplied out: methods x axes x seeds, part by part.
+/// A recipe, checked and expanded: methods x axes x seeds, part by part.
 struct Plan {
   std::string name;  ///< the file's stem
   std::string title;

@@ -1,20 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lab/records/run_log.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <utility>
 
-#include "lab/config/names.h"
 #include "lab/records/files.h"
 
 namespace trasmuon::lab {
 
-MetricsTable::MetricsTable(const std::filesystem::path& file, std::vector<std::string> columns)
-    : file_(file), stream_(file), columns_(columns.size()) {
-  stream_ << joined(columns, ",") << '\n';
-  flush();
+MetricsTable::MetricsTable(const std::filesystem::path& file, const std::vector<std::string>& columns)
+    : file_(file),
+      descriptor_(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)),
+      columns_(columns.size()) {
+  if (descriptor_ < 0) throw WriteError(file_, errno);
+  write(fmt::format("{}\n", fmt::join(columns, ",")));
+}
+
+MetricsTable::~MetricsTable() {
+  write_all(descriptor_, buffer_);  // of a run that failed; what can be written helps to find out why
+  ::close(descriptor_);
 }
 
 void MetricsTable::row(std::initializer_list<double> values) {
@@ -22,30 +33,39 @@ void MetricsTable::row(std::initializer_list<double> values) {
     throw Error(file_.filename().string() + ": a row must have " + std::to_string(columns_) + " values, got " +
                 std::to_string(values.size()));
   }
-  char separator = 0;
-  for (const double value : values) {
-    if (separator != 0) stream_ << separator;
-    separator = ',';
+  std::string line;
+  for (const double& value : values) {
+    if (&value != values.begin()) line += ',';
     if (std::isnan(value)) continue;
     char text[32];  // the shortest text that reads back as the same number
-    stream_.write(text, std::to_chars(text, text + sizeof text, value).ptr - text);
+    line.append(text, std::to_chars(text, text + sizeof text, value).ptr);
   }
-  stream_ << '\n';
-  if (!stream_) flush();
+  write(line + '\n');
+}
+
+void MetricsTable::write(std::string_view line) {
+  constexpr std::size_t kBuffer = 1 << 16;
+  bytes_ += line.size();
+  checksum_.add(line);
+  buffer_ += line;
+  if (buffer_.size() >= kBuffer) flush();
 }
 
 void MetricsTable::flush() {
-  if (stream_.flush()) return;
-  throw WriteError(file_, errno);
+  const int reason = write_all(descriptor_, buffer_);
+  buffer_.clear();
+  if (reason != 0) throw WriteError(file_, reason, bytes_);
 }
 
 RunLog::RunLog(std::filesystem::path folder, std::function<void(double)> progress)
     : folder_(std::move(folder)), progress_(std::move(progress)) {}
 
-MetricsTable& RunLog::table(const std::string& name, std::vector<std::string> columns) {
+MetricsTable& RunLog::table(const std::string& name, const std::vector<std::string>& columns) {
   const auto found = tables_.find(name);
   if (found != tables_.end()) return found->second;
-  return tables_.try_emplace(name, folder_ / (name + ".csv"), std::move(columns)).first->second;
+  MetricsTable& table = tables_.try_emplace(name, folder_ / (name + ".csv"), columns).first->second;
+  table.flush();  // a full disk is found before the work
+  return table;
 }
 
 void RunLog::progress(double fraction) const {

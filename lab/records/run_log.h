@@ -2,26 +2,38 @@
 #pragma once
 
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <initializer_list>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "lab/records/checksum.h"
 
 namespace trasmuon::lab {
 
 /// An append-only CSV file of a run. A NaN is an empty cell.
 class MetricsTable {
  public:
-  MetricsTable(const std::filesystem::path& file, std::vector<std::string> columns);
+  MetricsTable(const std::filesystem::path& file, const std::vector<std::string>& columns);
+  ~MetricsTable();
+  MetricsTable(const MetricsTable&) = delete;
+  MetricsTable& operator=(const MetricsTable&) = delete;
+
   void row(std::initializer_list<double> values);  ///< one value per column
-  void flush();                                    ///< throws Error when something could not be written
+  void flush();                                    ///< throws WriteError
+  std::size_t bytes() const { return bytes_; }     ///< written so far
+  std::string checksum() const { return checksum_.text(); }
 
  private:
+  void write(std::string_view line);
+
   std::filesystem::path file_;
-  std::ofstream stream_;
-  std::size_t columns_;
+  int descriptor_;
+  std::string buffer_;
+  std::size_t columns_, bytes_ = 0;
+  Checksum checksum_;
 };
 
 /// What a study writes while it runs, into the run's folder.
@@ -29,9 +41,10 @@ class RunLog {
  public:
   explicit RunLog(std::filesystem::path folder, std::function<void(double)> progress = {});
   /// The table NAME.csv, created with this header on first use: "metrics", "events", "eval".
-  MetricsTable& table(const std::string& name, std::vector<std::string> columns);
+  MetricsTable& table(const std::string& name, const std::vector<std::string>& columns);
   void progress(double fraction) const;  ///< of this run, for the progress bar; cheap
   void flush();                          ///< all tables
+  const std::map<std::string, MetricsTable>& tables() const { return tables_; }
 
  private:
   std::filesystem::path folder_;

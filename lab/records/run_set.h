@@ -1,53 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "lab/config/run_spec.h"
+#include "lab/records/run_record.h"
 
 namespace trasmuon::lab {
 
-/// One table of a run, by column. Empty cells are NaN.
-struct Columns {
-  std::vector<std::string> names;
-  std::vector<std::vector<double>> values;                             ///< [column][row]
-  const std::vector<double>& operator[](std::string_view name) const;  ///< throws Error if unknown
-};
-
-/// A finished run as its folder tells it.
-struct RunRecord {
-  std::filesystem::path folder;
-  RunSpec spec;
-  Json summary;                                  ///< {"final_loss": 2.1e5, ...}
-  Columns table(const std::string& name) const;  ///< reads NAME.csv
-  double value(const std::string& key) const;    ///< from the summary; NaN if null or absent
-};
-
-/// The runs of one method at one point of a part's grid, by seed.
-struct Cell {
+/// The runs of one method at one point of a part's grid: they differ only in the seed.
+struct SeedGroup {
   std::string part, method;
   Json axes;
   std::vector<RunRecord> runs;
-  std::size_t planned = 0;  ///< runs the recipe asks for; more than runs.size() when unfinished
+  std::size_t planned = 0;  ///< runs that the recipe asks for; more than runs.size() when unfinished
   std::vector<double> values(const std::string& key) const;  ///< one per run
 };
 
-/// Everything under one folder of runs, in the recipe's order.
+/// All runs in one output folder, in the recipe's order.
 struct RunSet {
   std::string name, title, study, command;
-  Json machine;  ///< {"cpu": ..., "threads": ..., "version": ...}
+  Json machine;  ///< {"cpu": ..., "cores": ..., "version": ...}
   std::vector<std::string> parts, methods;
-  std::vector<Cell> cells;
+  std::vector<SeedGroup> groups;
+  std::vector<std::string> damaged = {};  ///< file and reason of each run that was left out because of its record
 
-  /// The cell, or null. `axes` must name every axis of the part.
-  const Cell* find(std::string_view part, std::string_view method, const Json& axes = Json::object()) const;
-  std::vector<const Cell*> of_part(std::string_view part) const;
+  std::size_t planned() const;   ///< runs of all groups; a run that two parts share counts twice
+  std::size_t finished() const;  ///< likewise
+  /// The group, or null. `axes` must name every axis of the part.
+  const SeedGroup* find(std::string_view part, std::string_view method, const Json& axes = Json::object()) const;
+  std::vector<const SeedGroup*> of_part(std::string_view part) const;
 };
 
+/// Reads FOLDER/plan.json and the finished runs of the plan; those with a damaged record count as unfinished. Throws
+/// Error if there is no plan or it is damaged.
 RunSet load_runs(const std::filesystem::path& folder);
 
 }  // namespace trasmuon::lab

@@ -5,7 +5,7 @@
 #include <limits>
 #include <map>
 
-#include "lab/report/cells.h"
+#include "lab/report/groups.h"
 
 namespace trasmuon::lab {
 
@@ -19,7 +19,9 @@ void add_point(Line& line, double x, const std::vector<double>& values) {
   line.high.push_back(spread.high);
 }
 
-Line line_of(const Cell& cell) { return {.label = method_label(cell.method), .style = method_style(cell.method)}; }
+Line line_of(const SeedGroup& group) {
+  return {.label = method_label(group.method), .style = method_style(group.method)};
+}
 
 }  // namespace
 
@@ -28,16 +30,16 @@ std::optional<Columns> read_table(const RunRecord& run, const std::string& name)
   return run.table(name);
 }
 
-Line seed_band(const Cell& cell, const std::string& table, const std::string& column, std::size_t max_points) {
+Line seed_band(const SeedGroup& group, const std::string& table, const std::string& column, std::size_t max_points) {
   std::vector<std::vector<double>> seeds;
   std::vector<double> steps;
-  for (const RunRecord& run : cell.runs) {
+  for (const RunRecord& run : group.runs) {
     const auto columns = read_table(run, table);
     if (!columns) continue;
     seeds.push_back((*columns)[column]);
     if ((*columns)["step"].size() > steps.size()) steps = (*columns)["step"];
   }
-  Line line = line_of(cell);
+  Line line = line_of(group);
   const std::size_t bin = std::max<std::size_t>(1, (steps.size() + max_points - 1) / max_points);
   for (std::size_t begin = 0; begin < steps.size(); begin += bin) {
     const std::size_t end = std::min(begin + bin, steps.size());
@@ -59,9 +61,9 @@ std::vector<std::size_t> event_rows(const Columns& metrics) {
   return rows;
 }
 
-Line event_band(const Cell& cell, const std::string& column, int before, int after, double p) {
+Line event_band(const SeedGroup& group, const std::string& column, int before, int after, double p) {
   std::map<int, std::vector<double>> by_offset;
-  for (const RunRecord& run : cell.runs) {
+  for (const RunRecord& run : group.runs) {
     const auto metrics = read_table(run, "metrics");
     if (!metrics) continue;
     const std::vector<double>& values = (*metrics)[column];
@@ -75,26 +77,26 @@ Line event_band(const Cell& cell, const std::string& column, int before, int aft
       if (!over_events.empty()) by_offset[offset].push_back(quantile(over_events, p));
     }
   }
-  Line line = line_of(cell);
+  Line line = line_of(group);
   for (const auto& [offset, over_seeds] : by_offset) add_point(line, offset, over_seeds);
   return line;
 }
 
-Line axis_band(const std::vector<const Cell*>& cells, const std::string& axis, const std::string& key) {
-  std::map<double, const Cell*> sorted;
-  for (const Cell* cell : cells) {
-    const Json place = setting_of(*cell, axis);
-    if (place.is_number() && !cell->runs.empty()) sorted[place.get<double>()] = cell;
+Line axis_band(const std::vector<const SeedGroup*>& groups, const std::string& axis, const std::string& key) {
+  std::map<double, const SeedGroup*> sorted;
+  for (const SeedGroup* group : groups) {
+    const Json place = setting_of(*group, axis);
+    if (place.is_number() && !group->runs.empty()) sorted[place.get<double>()] = group;
   }
   Line line;
-  if (!cells.empty()) line = line_of(*cells.front());
+  if (!groups.empty()) line = line_of(*groups.front());
   line.points = true;
-  for (const auto& [place, cell] : sorted) add_point(line, place, values_of(cell, key));
+  for (const auto& [place, group] : sorted) add_point(line, place, values_of(group, key));
   return line;
 }
 
-Box seed_box(const Cell& cell, const std::string& key) {
-  return {method_label(cell.method), method_style(cell.method), values_of(&cell, key)};
+Box seed_box(const SeedGroup& group, const std::string& key) {
+  return {method_label(group.method), method_style(group.method), values_of(&group, key)};
 }
 
 }  // namespace trasmuon::lab

@@ -10,23 +10,24 @@
 
 namespace trasmuon::lab {
 
-/// The table, or nothing where the run kept none.
+/// Reads a table of the run; nothing if the run wrote no such table.
 std::optional<Columns> read_table(const RunRecord& run, const std::string& name);
 
-/// Median and quartiles over the seeds of a column against "step". Long tables are put into bins of several steps,
-/// each with the values of all seeds. Where a run stops early it diverged: infinity from there on.
-Line seed_band(const Cell& cell, const std::string& table, const std::string& column, std::size_t max_points = 350);
+/// Median and quartiles over the seeds of a column against "step". In a long table a point covers several steps and all
+/// their values. A run that stops early has diverged and counts as infinite from there on.
+Line seed_band(const SeedGroup& group, const std::string& table, const std::string& column,
+               std::size_t max_points = 350);
 
 /// Rows in which the "event" column is 1.
 std::vector<std::size_t> event_rows(const Columns& metrics);
 
-/// A column around the events, from `before` rows before to `after` rows after, over its value in the row before the
-/// event. Of each seed the quantile p over its events; of those, median and quartiles over the seeds.
-Line event_band(const Cell& cell, const std::string& column, int before, int after, double p);
+/// A column around events, from `before` rows before to `after` rows after, divided by its value in the row before the
+/// event. Takes the quantile p over the events of each seed, then median and quartiles over the seeds.
+Line event_band(const SeedGroup& group, const std::string& column, int before, int after, double p);
 
-/// A summary's median and quartiles along an axis.
-Line axis_band(const std::vector<const Cell*>& cells, const std::string& axis, const std::string& key);
+/// Median and quartiles of a summary's number along an axis.
+Line axis_band(const std::vector<const SeedGroup*>& groups, const std::string& axis, const std::string& key);
 
-Box seed_box(const Cell& cell, const std::string& key);
+Box seed_box(const SeedGroup& group, const std::string& key);
 
 }  // namespace trasmuon::lab

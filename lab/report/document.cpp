@@ -5,7 +5,7 @@
 
 namespace trasmuon::lab {
 
-// Out of line: inlined, GCC 12 warns of uninitialized alternatives of the variant.
+// Not inline: GCC 12 would warn about uninitialized alternatives of the variant.
 void Document::add(Block block) { blocks.push_back(std::move(block)); }
 
 TableCell number_cell(const Spread& spread) {

@@ -11,14 +11,14 @@ namespace trasmuon::lab {
 
 // The content of a report, written once and rendered twice. Texts are plain; the renderers escape them.
 
-enum class Tone { plain, good, fair, bad, muted };  ///< colour only: the words say the same
+enum class Tone { plain, good, fair, bad, muted };  ///< colour only; the text says the same
 
 struct TableCell {
   std::string text;
-  std::string detail = {};  ///< set smaller behind the text: quartiles, p-values
+  std::string detail = {};  ///< in small print after the text: quartiles, p-values
   Tone tone = Tone::plain;
 };
-TableCell number_cell(const Spread& spread);  ///< "1.3e6 (1.0e6, 1.6e6)"; one value stands without a range
+TableCell number_cell(const Spread& spread);  ///< "1.3e6 (1.0e6, 1.6e6)"; a single value has no range
 
 struct Column {
   std::string name;
@@ -32,7 +32,7 @@ struct Heading {
 struct Paragraph {
   std::string text;
 };
-struct Notice {  ///< set off from the text
+struct Notice {  ///< highlighted paragraph
   std::string text;
 };
 struct Bullets {
@@ -49,7 +49,7 @@ struct Table {
 struct Picture {        ///< numbered in order
   std::string name;     ///< figures/NAME.svg
   std::string caption;  ///< what it shows, in words
-  std::string svg;      ///< the file's text
+  std::string svg;      ///< content of the file
 };
 
 using Block = std::variant<Heading, Paragraph, Notice, Bullets, Code, Table, Picture>;

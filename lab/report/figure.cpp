@@ -6,8 +6,8 @@
 
 namespace trasmuon::lab {
 
-// The palette of Okabe and Ito (Color Universal Design, 2008), its black and yellow replaced: they vanish on a dark or
-// a white page.
+// The palette of Okabe and Ito (Color Universal Design, 2008), without black and yellow, which are hard to see on a
+// dark or a white page.
 Style method_style(const std::string& method) {
   static const std::map<std::string, Style> kStyles = {
       {"trasmuon", {"#D55E00", 1, 7}},   {"clip-sf", {"#D55E00", 1, 7}},   {"clip-only", {"#E69F00", 2, 5}},

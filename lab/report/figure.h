@@ -7,7 +7,7 @@
 
 namespace trasmuon::lab {
 
-/// How a method looks in every figure: colour, and dash and point for those who cannot tell the colours apart.
+/// How a method looks in every figure. Dash and point help readers who cannot distinguish the colours.
 struct Style {
   std::string color = "#000000";
   int dash = 1;   ///< gnuplot's dashtype
@@ -21,8 +21,8 @@ struct Line {
   std::string label;
   Style style;
   std::vector<double> x, y;
-  std::vector<double> low = {}, high = {};  ///< of the band around it, if not empty
-  bool points = false;                      ///< mark the single values
+  std::vector<double> low = {}, high = {};  ///< limits of a band around it; empty: no band
+  bool points = false;                      ///< mark every value
 };
 
 /// One column of a box plot: quartiles, whiskers to the extremes, and every value as a point.

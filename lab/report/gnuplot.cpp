@@ -30,6 +30,7 @@ int run_gnuplot(const std::filesystem::path& folder, const std::string& script) 
   pid_t child = 0;
   const int error = posix_spawnp(&child, "gnuplot", &actions, nullptr, arguments, environ);
   posix_spawn_file_actions_destroy(&actions);
+  if (error == ENOSPC || error == EDQUOT) throw WriteError(folder / "gnuplot.log", error, 1);
   if (error != 0) return kNotFound;
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -37,22 +38,34 @@ int run_gnuplot(const std::filesystem::path& folder, const std::string& script) 
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
+/// The picture that gnuplot wrote. It does not say when the disk is full, but stops in the middle.
+std::string whole_picture(const std::filesystem::path& file) {
+  std::string svg = read_text(file);
+  if (svg.find("</svg>") != std::string::npos) return svg;
+  std::error_code error;
+  const std::filesystem::space_info disk = std::filesystem::space(file.parent_path(), error);
+  throw Error("cannot write " + file.string() + ": gnuplot wrote only " + std::to_string(svg.size()) + " bytes" +
+              (error ? "" : "; " + std::to_string(disk.available) + " are free"));
+}
+
 }  // namespace
 
 Gnuplot::Gnuplot(std::filesystem::path folder) : folder_(std::move(folder)) {
-  std::filesystem::create_directories(folder_);
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  if (error) throw WriteError(folder_, error.value());
 }
 
 std::string Gnuplot::draw(const Figure& figure) {
   const std::filesystem::path picture = folder_ / (figure.name + ".svg");
-  std::filesystem::remove(picture);  // one of an earlier report is worse than none
+  std::filesystem::remove(picture);  // never show one of an earlier report
   write_atomically(folder_ / (figure.name + ".dat"), gnuplot_data(figure));
   write_atomically(folder_ / (figure.name + ".gp"), gnuplot_script(figure));
   if (problem_.empty()) {
     const int status = run_gnuplot(folder_, figure.name + ".gp");
     if (status == 0) {
       std::filesystem::remove(folder_ / "gnuplot.log");
-      return svg_for_html(read_text(picture), figure.name);
+      return svg_for_html(whole_picture(picture), figure.name);
     }
     std::filesystem::remove(picture);
     problem_ = status == kNotFound

@@ -8,12 +8,12 @@
 
 namespace trasmuon::lab {
 
-/// Draws figures into a folder: NAME.dat and NAME.gp, from which anybody can redraw, and NAME.svg.
+/// Draws figures into a folder: NAME.svg, and NAME.dat and NAME.gp to draw it again.
 class Gnuplot {
  public:
   explicit Gnuplot(std::filesystem::path folder);
 
-  /// The text of the SVG file, ready to stand in an HTML page; empty if gnuplot is missing or failed.
+  /// Returns the SVG text for an HTML page; empty if gnuplot is missing or failed.
   std::string draw(const Figure& figure);
 
   /// Why figures are missing, as a sentence; empty if none is.
@@ -27,7 +27,7 @@ class Gnuplot {
 std::string gnuplot_script(const Figure& figure);
 std::string gnuplot_data(const Figure& figure);
 
-/// For a page with several: no XML prologue, no name spaces, no tool tips, every id with this prefix.
+/// Prepares an SVG for a page with several: removes XML prologue, namespaces and tooltips, adds the prefix to every id.
 std::string svg_for_html(const std::string& svg, const std::string& prefix);
 
 }  // namespace trasmuon::lab

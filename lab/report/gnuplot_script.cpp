@@ -18,9 +18,16 @@ namespace {
 constexpr int kWidth = 960, kLeft = 92, kRight = 16, kGap = 100, kTitle = 34, kAxis = 56, kLegendRow = 24;
 constexpr double kCharacter = 8.4;  // of the legend, on average
 
+/// A line break would end the string or the comment.
+std::string on_one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  return text;
+}
+
 std::string in_quotes(const std::string& text) {
   std::string doubled;
-  for (const char c : text) doubled += c == '\'' ? "''" : std::string(1, c);
+  for (const char c : on_one_line(text)) doubled += c == '\'' ? "''" : std::string(1, c);
   return "'" + doubled + "'";
 }
 
@@ -246,7 +253,9 @@ std::string gnuplot_data(const Figure& figure) {
   std::string text;
   for (const Panel& panel : figure.panels) {
     for (const Line& line : panel.lines) {
-      text += fmt::format("# {}: {}, {}, low, high ({})\n", panel.title, panel.x_label, panel.y_label, line.label);
+      text += on_one_line(
+                  fmt::format("# {}: {}, {}, low, high ({})", panel.title, panel.x_label, panel.y_label, line.label)) +
+              "\n";
       for (std::size_t i = 0; i < line.x.size(); ++i) {
         text += number(line.x[i]) + " " + number(line.y[i]);
         if (!line.low.empty()) text += " " + number(line.low[i]) + " " + number(line.high[i]);
@@ -256,14 +265,14 @@ std::string gnuplot_data(const Figure& figure) {
     }
     for (std::size_t i = 0; i < panel.boxes.size(); ++i) {
       const Box& box = panel.boxes[i];
-      text += fmt::format("# {}: {}, single values\n", panel.title, box.label);
+      text += on_one_line(fmt::format("# {}: {}, single values", panel.title, box.label)) + "\n";
       std::size_t k = 0;
       for (const double value : box.values)  // beside one another, so that equal ones can be told apart
         text += fmt::format("{:.3f} {}\n", i + 1 + 0.2 * (static_cast<double>(k++ * 7 % 11) / 5 - 1), number(value));
       if (box.values.empty()) text += "NaN NaN\n";
       const auto q = [&](double p) { return number(quantile(box.values, p)); };
-      text += fmt::format("\n\n# {}: {}, low quartile, lowest, highest, high quartile, median\n{} {} {} {} {} {}\n\n\n",
-                          panel.title, box.label, i + 1, q(0.25), q(0), q(1), q(0.75), q(0.5));
+      text += fmt::format("\n\n# {}, low quartile, lowest, highest, high quartile, median\n{} {} {} {} {} {}\n\n\n",
+                          on_one_line(panel.title + ": " + box.label), i + 1, q(0.25), q(0), q(1), q(0.75), q(0.5));
     }
   }
   return text;

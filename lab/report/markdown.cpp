@@ -16,7 +16,11 @@ struct MarkdownWriter {
   }
   void operator()(const Paragraph& paragraph) { out += escape_markdown(paragraph.text) + "\n\n"; }
   void operator()(const Notice& notice) { out += "> **" + escape_markdown(notice.text) + "**\n\n"; }
-  void operator()(const Code& code) { out += "```\n" + code.text + "\n```\n\n"; }
+  void operator()(const Code& code) {
+    std::string fence = "```";  // longer than any in the text
+    while (code.text.find(fence) != std::string::npos) fence += '`';
+    out += fence + "\n" + code.text + "\n" + fence + "\n\n";
+  }
   void operator()(const Bullets& bullets) {
     if (bullets.items.empty()) return;
     for (const std::string& item : bullets.items) out += "- " + escape_markdown(item) + "\n";
@@ -49,12 +53,14 @@ struct MarkdownWriter {
 
 std::string escape_markdown(const std::string& text) {
   std::string escaped;
-  for (const char c : text) {
-    if (c == '\n') {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (static_cast<unsigned char>(c) < 0x20) {
       escaped += ' ';  // a line break would end a table's row
       continue;
     }
-    if (std::string_view("\\`*_[]<>|").find(c) != std::string_view::npos) escaped += '\\';
+    const bool entity = c == '&' && i + 1 < text.size() && text[i + 1] != ' ';  // "&lt;" is not meant as "<"
+    if (entity || std::string_view("\\`*_[]<>|").find(c) != std::string_view::npos) escaped += '\\';
     escaped += c;
   }
   return escaped;

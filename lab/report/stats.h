@@ -8,7 +8,7 @@
 
 namespace trasmuon::lab {
 
-/// Linear between order statistics, as numpy and R do by default. NaN are left out; infinities are values. NaN if
+/// Quantile with linear interpolation, as numpy and R compute it by default. Ignores NaN, keeps infinities. NaN if
 /// empty.
 double quantile(std::vector<double> values, double p);
 
@@ -23,14 +23,14 @@ bool overlap(const Spread& a, const Spread& b);  ///< of the interquartile range
 /// One number per seed.
 using BySeed = std::map<std::uint64_t, double>;
 
-/// A method against a baseline on the seeds they share.
+/// A method compared with a baseline on the seeds that both have.
 struct Pairing {
   std::size_t lower = 0, higher = 0, equal = 0;
   std::size_t count() const { return lower + higher + equal; }
-  double p = 1;  ///< two-sided sign test, equal pairs left out
+  double p = 1;  ///< two-sided sign test without equal pairs
   bool mostly_lower() const { return count() > 0 && 4 * lower >= 3 * count(); }  ///< in 3/4 of the seeds
   bool mostly_higher() const { return count() > 0 && 4 * higher >= 3 * count(); }
-  bool clearly_lower() const { return mostly_lower() && p < 0.05; }  ///< and not by chance
+  bool clearly_lower() const { return mostly_lower() && p < 0.05; }  ///< and significant
   bool clearly_higher() const { return mostly_higher() && p < 0.05; }
 };
 Pairing compare(const BySeed& method, const BySeed& baseline);

@@ -3,20 +3,19 @@
 
 #include <string_view>
 
-#include "lab/report/cells.h"
 #include "lab/report/document.h"
-#include "lab/report/paper_numbers.h"
+#include "lab/report/groups.h"
 
 namespace trasmuon::lab {
 
-/// How the paper's numbers stand to its own baseline: apart or overlapping interquartile ranges.
+/// The paper's number relative to its own baseline: similar if the interquartile ranges overlap.
 enum class Relation { lower, similar, higher };
 Relation relation_of(const Spread& method, const Spread& baseline);
 
 enum class Verdict {
   inside,      ///< our median is between the paper's quartiles
   reproduced,  ///< the relation or the claim
-  indicated,   ///< by most seeds, but it may be chance
+  indicated,   ///< by most seeds, but not significant
   in_part,
   not_reproduced,
   unknown,
@@ -37,7 +36,6 @@ Verdict yes_or_no(bool reproduced);
 /// The rules above, for readers.
 inline constexpr std::string_view kDirectionRule =
     "Lower means: in at least 3/4 of the seeds, seed by seed, with p < 0.05 in a two-sided sign test; where the seeds "
-    "are "
-    "too few for that, it is only indicated.";
+    "are too few for that, it is only indicated.";
 
 }  // namespace trasmuon::lab

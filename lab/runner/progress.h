@@ -11,7 +11,13 @@ namespace trasmuon::lab {
 
 std::string duration_text(double seconds);  ///< "42 s", "3:07 min", "1:02 h"
 
-/// Shows how far a plan is: one line that changes on a terminal; elsewhere a line every 5 %, but no two within 2 s.
+/// The progress of a plan in at most `width` columns: without the bar, without words or cut off if they are few.
+/// `running` and `remaining` are those of Progress::update.
+std::string progress_line(int width, double share, std::size_t finished, std::size_t total, std::size_t running,
+                          std::optional<double> remaining);
+
+/// Shows the progress of a plan: on a terminal one line that is redrawn, elsewhere a line every 5 %, at most one in 2
+/// s.
 class Progress {
  public:
   Progress(std::FILE* stream, bool terminal, std::size_t total, std::size_t finished);
@@ -19,7 +25,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// `in_flight` is the sum of the fractions of the runs at work.
+  /// `in_flight` is the sum of the completed fractions of the running runs.
   void update(std::size_t finished, std::size_t running, double in_flight, std::optional<double> remaining);
   void message(const std::string& line);  ///< above the bar
 

@@ -15,6 +15,7 @@
 #include <exception>
 
 #include "lab/records/files.h"
+#include "lab/records/run_record.h"
 #include "lab/runner/execute.h"
 
 namespace trasmuon::lab {
@@ -26,13 +27,13 @@ enum Exit { kFinished = 0, kFailed = 1, kCannotWrite = 74 };
 
 void use_one_thread() {
   set_num_threads(1);
-  // A BLAS that LibTorch brought along, if it did.
+  // The BLAS that LibTorch uses, if one is loaded.
   using Setter = void (*)(int);
   if (const auto set = reinterpret_cast<Setter>(::dlsym(RTLD_DEFAULT, "openblas_set_num_threads"))) set(1);
 }
 
-/// Signals are the parent's business: it ends its children, and they end with it.
-void settle_signals(pid_t parent) {
+/// The parent handles signals. It ends its children, and they end if it dies.
+void reset_signals(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(kFailed);
   ::signal(SIGINT, SIG_IGN);  // Ctrl-C reaches the whole group
@@ -49,18 +50,23 @@ void redirect_output(const fs::path& file) {
   ::close(descriptor);
 }
 
-int run_here(const RunSpec& spec, const fs::path& folder, std::atomic<double>& progress) {
+void fail(const char* message, RunReport& report) {
+  std::fprintf(stderr, "%s\n", message);
+  std::snprintf(report.message, sizeof report.message, "%s", message);
+}
+
+int run_here(const RunSpec& spec, const fs::path& folder, RunReport& report) {
   try {
     use_one_thread();
-    execute(spec, folder, [&](double fraction) { progress.store(fraction, std::memory_order_relaxed); });
+    execute(spec, folder, [&](double fraction) { report.fraction.store(fraction, std::memory_order_relaxed); });
     return kFinished;
   } catch (const WriteError& error) {
-    std::fprintf(stderr, "%s\n", error.what());
+    fail(error.what(), report);
     return kCannotWrite;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
+    fail(error.what(), report);
   } catch (...) {
-    std::fprintf(stderr, "an exception of an unknown kind\n");
+    fail("unknown exception", report);
   }
   return kFailed;
 }
@@ -77,38 +83,46 @@ std::string last_line(const fs::path& file) {
 
 }  // namespace
 
-pid_t start_run(const RunSpec& spec, const fs::path& folder, std::atomic<double>& progress) {
+pid_t start_run(const RunSpec& spec, const fs::path& folder, RunReport& report) {
   std::error_code error;
   fs::remove_all(folder, error);
   if (!error) fs::create_directories(folder, error);
   if (error) throw WriteError(folder, error.value());
-  progress = 0;
-  std::fflush(nullptr);  // or the child might write it too
+  report.fraction = 0;
+  report.message[0] = 0;
+  std::fflush(nullptr);  // or the child would write buffered output again
   const pid_t parent = ::getpid(), child = ::fork();
   if (child < 0) throw Error(std::string("cannot start a process: ") + std::strerror(errno));
   if (child > 0) return child;
 
-  settle_signals(parent);
+  reset_signals(parent);
   const fs::path output = folder / "stderr.txt";
   redirect_output(output);
-  const int code = run_here(spec, folder, progress);
+  const int code = run_here(spec, folder, report);
   std::fflush(nullptr);
   if (code == kFinished && fs::file_size(output, error) == 0) fs::remove(output, error);
   ::_exit(code);  // without the destructors of what belongs to the parent
 }
 
-RunEnd end_of_run(int status, const fs::path& folder) {
+RunEnd end_of_run(int status, const RunReport& report, const fs::path& folder) {
   RunEnd end;
-  end.finished = WIFEXITED(status) && WEXITSTATUS(status) == kFinished && is_finished(folder);
-  if (end.finished) return end;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kFinished) {
+    try {
+      end.finished = read_record(folder).has_value();
+    } catch (const Error& error) {
+      end.message = error.what();
+    }
+    if (end.finished) return end;
+  }
   end.cannot_write = WIFEXITED(status) && WEXITSTATUS(status) == kCannotWrite;
-  end.message = last_line(folder / "stderr.txt");
+  if (end.message.empty()) end.message = report.message;
+  if (end.message.empty()) end.message = last_line(folder / "stderr.txt");
   if (WIFSIGNALED(status)) {
-    const std::string reason =
-        std::string("ended by signal ") + std::to_string(WTERMSIG(status)) + " (" + ::strsignal(WTERMSIG(status)) + ")";
+    const std::string reason = std::string("killed by signal ") + std::to_string(WTERMSIG(status)) + " (" +
+                               ::strsignal(WTERMSIG(status)) + ")";
     end.message = end.message.empty() ? reason : reason + ": " + end.message;
   }
-  if (end.message.empty()) end.message = "ended without a message, exit code " + std::to_string(WEXITSTATUS(status));
+  if (end.message.empty()) end.message = "exited without a message, exit code " + std::to_string(WEXITSTATUS(status));
   return end;
 }
 

@@ -7,22 +7,28 @@
 #include <filesystem>
 #include <string>
 
-#include "lab/config/run_spec.h"
+#include "lab/records/run_spec.h"
 
 namespace trasmuon::lab {
 
 /// How a run's process ended.
 struct RunEnd {
   bool finished = false;
-  bool cannot_write = false;  ///< failed, and so will the others
-  std::string message;        ///< of a failure
+  bool cannot_write = false;  ///< it could not write its records; other runs would fail as well
+  std::string message;        ///< why it failed
+};
+
+/// What a run tells the process that started it, in shared memory: the only way on a full disk.
+struct RunReport {
+  std::atomic<double> fraction;  ///< done
+  char message[512];             ///< why it failed, cut to this length
 };
 
 /// Starts the run in a forked process, on one thread, its output in FOLDER/stderr.txt. What is in the folder is removed
-/// first. `progress` must be shared memory.
-pid_t start_run(const RunSpec& spec, const std::filesystem::path& folder, std::atomic<double>& progress);
+/// first. `report` must be shared memory.
+pid_t start_run(const RunSpec& spec, const std::filesystem::path& folder, RunReport& report);
 
-/// What `status` of waitpid and the folder tell.
-RunEnd end_of_run(int status, const std::filesystem::path& folder);
+/// How the run ended, from the `status` of waitpid, its report and its folder.
+RunEnd end_of_run(int status, const RunReport& report, const std::filesystem::path& folder);
 
 }  // namespace trasmuon::lab

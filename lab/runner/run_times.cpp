@@ -15,7 +15,7 @@ void RunTimes::finish(const std::string& kind, double seconds) {
 }
 
 std::optional<double> RunTimes::remaining(std::span<const Running> running, int jobs) const {
-  constexpr double kEnough = 0.02;  // an earlier fraction says too little
+  constexpr double kEnough = 0.02;  // below this fraction the extrapolation is too uncertain
   std::map<std::string, Kind> kinds = kinds_;
   for (const Running& run : running) {
     if (run.fraction < kEnough) continue;

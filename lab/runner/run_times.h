@@ -8,8 +8,8 @@
 
 namespace trasmuon::lab {
 
-/// How long the rest of a plan will take. Runs of one kind (equal but for the seed) take about as long as each other,
-/// runs of different kinds may not, so each kind has its own mean.
+/// Estimates how long the rest of a plan takes. Runs of one kind (they differ only in the seed) take about equally
+/// long, runs of different kinds may not, so each kind has its own mean.
 class RunTimes {
  public:
   struct Running {
@@ -21,7 +21,7 @@ class RunTimes {
   void start(const std::string& kind);
   void finish(const std::string& kind, double seconds);
 
-  /// Seconds until all is done with so many runs at once; none while nothing is known.
+  /// Seconds until all runs are done with `jobs` at once; nothing while no run has told its speed.
   std::optional<double> remaining(std::span<const Running> running, int jobs) const;
 
  private:

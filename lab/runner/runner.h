@@ -19,17 +19,17 @@ struct RunnerOptions {
 };
 
 struct Outcome {
-  std::size_t planned = 0;   ///< different runs
-  std::size_t before = 0;    ///< of these, finished by an earlier start
-  std::size_t finished = 0;  ///< now
+  std::size_t planned = 0;           ///< different runs
+  std::size_t already_finished = 0;  ///< of these, by an earlier call
+  std::size_t finished = 0;          ///< by this call
   std::size_t failed = 0;
-  int signal = 0;       ///< the one that stopped it
-  std::string trouble;  ///< why it was given up: records cannot be written
+  int signal = 0;           ///< the signal that stopped it; 0: none
+  std::string write_error;  ///< why it stopped early: records could not be written
 };
 
-/// Makes every run of the plan that OUT does not hold yet, each in a forked process, up to `jobs` at once, and replaces
-/// OUT/plan.json. The calling process must have no other threads. A run that fails leaves its message in
-/// OUT/runs/ID/stderr.txt and is tried anew by the next call; the others go on. SIGINT, SIGTERM and SIGHUP end it.
+/// Does every run of the plan that OUT does not contain yet, each in a forked process, up to `jobs` at once, and
+/// replaces OUT/plan.json. The calling process must have no other threads. A run that fails leaves its message in
+/// OUT/runs/ID/stderr.txt and is retried by the next call; the others continue. SIGINT, SIGTERM and SIGHUP end it.
 Outcome run_plan(const Plan& plan, const RunnerOptions& options);
 
 }  // namespace trasmuon::lab

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab/mechanistic/study.h"
+#include "lab/pinn/study.h"
+#include "lab/study/registry.h"
+
+namespace trasmuon::lab {
+
+// One line per study; nothing else in the program names them.
+const std::vector<const Study*>& known_studies() {
+  static const std::vector<const Study*> all = {
+      &mechanistic_study(),
+      &pinn_study(),
+  };
+  return all;
+}
+
+}  // namespace trasmuon::lab

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lab/mechanistic/groups.h"
+#include "lab/report/illustration.h"
+
+namespace trasmuon::lab {
+
+Illustration seed_spread(const MechanisticGroups& groups);
+Illustration around_a_burst(const MechanisticGroups& groups);
+Illustration closed_loop_window(const MechanisticGroups& groups);
+Illustration loss_curves(const MechanisticGroups& groups);
+Illustration learning_rate_sweep(const MechanisticGroups& groups);
+Illustration stiffness(const MechanisticGroups& groups);
+
+}  // namespace trasmuon::lab

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "lab/report/document.h"
+#include "lab/report/figure.h"
+#include "lab/report/gnuplot.h"
+
+namespace trasmuon::lab {
+
+struct Illustration {
+  Figure figure;
+  std::string caption;
+};
+
+/// Draws the figure and adds it to the document, unless it has no data.
+void illustrate(const Illustration& illustration, Document& document, Gnuplot& gnuplot);
+
+}  // namespace trasmuon::lab
