@@ -14,20 +14,24 @@ cd "$1"
 declare -A may_include=(
   [include/trasmuon]='trasmuon/'
   [include/trasmuon/libtorch]='(trasmuon|torch|ATen|c10)/'
-  [src/base]='trasmuon/'
+  [src/base]='(trasmuon|base)/'
   [src/stages]='(trasmuon|stages)/'
   [src/cpu]='(trasmuon|stages|cpu)/'
-  [src/cuda]='((trasmuon|stages|cuda)/|cu(da|blas)[A-Za-z_0-9]*\.h)'
+  [src/cuda]='((trasmuon|stages|cuda)/|cuda[A-Za-z_0-9]*\.h)'
+  [src/cuda/runtime]='((trasmuon|cuda/runtime)/|cu(da|blas)[A-Za-z_0-9]*\.h)'
+  [src/cuda/passes]='((trasmuon|stages|cuda/(passes|runtime))/|cuda[A-Za-z_0-9]*\.h)'
+  [src/cuda/newton_schulz]='((trasmuon|stages|cuda/(newton_schulz|hopper|runtime))/|cuda/passes/input_scale\.h|cuda[A-Za-z_0-9]*\.h)'
+  [src/cuda/hopper]='(cuda/hopper/|cuda[A-Za-z_0-9]*\.h)'
   [src/optim]='(trasmuon|stages|optim)/'
-  [src/checkpoint]='(trasmuon|checkpoint|nlohmann)/'
+  [src/checkpoint]='(trasmuon|checkpoint)/'
   [src/c_api]='(trasmuon|c_api)/'
-  [lab/config]='(trasmuon|nlohmann|fmt|lab/config)/'
-  [lab/records]='(trasmuon|fmt|lab/(config|records))/'
-  [lab/problems]='(trasmuon|torch|ATen|lab/problems)/'
-  [lab/models]='(trasmuon|torch|ATen|lab/models)/'
-  [lab/studies]='(trasmuon|fmt|torch|ATen|lab/(config|records|problems|models|studies))/'
-  [lab/runner]='(trasmuon|fmt|lab/(config|records|studies|runner))/'
-  [lab/report]='(trasmuon|fmt|lab/(config|records|report))/'
+  [lab/records]='(trasmuon|fmt|nlohmann|lab/records)/'
+  [lab/report]='(trasmuon|fmt|lab/(records|report))/'
+  [lab/study]='(trasmuon|fmt|lab/(records|report|study))/'
+  [lab/recipe]='(trasmuon|fmt|lab/(records|study|recipe))/'
+  [lab/mechanistic]='(trasmuon|fmt|lab/(records|report|study|mechanistic))/'
+  [lab/pinn]='(trasmuon|fmt|torch|ATen|lab/(records|report|study|pinn))/'
+  [lab/runner]='(trasmuon|fmt|lab/(records|study|runner))/'
   [lab/cli]='(trasmuon|fmt|CLI|lab/[a-z]+)/'
 )
 readonly standard='^<([a-z_0-9]+|std(def|int|bool)\.h)>$'
@@ -56,6 +60,7 @@ check_includes() {
   while read -r file; do
     layer=$(cut -d/ -f1-2 <<<"$file")
     [[ $file != include/trasmuon/libtorch* ]] || layer=include/trasmuon/libtorch
+    [[ $file != src/cuda/*/* ]] || layer=$(cut -d/ -f1-3 <<<"$file")
     if [[ -z ${may_include[$layer]:-} ]]; then
       report "$file:1: $layer is no known layer; say in ${BASH_SOURCE[0]##*/} what it may include"
       continue

@@ -54,7 +54,7 @@ TEST(ClassifyModels, NanoGptCompiledAndDistributed) {
           {"module.transformer.ln_f.weight", {768}, adamw, "norm"}});
 }
 
-// The lecture's model keeps every attention head as a module.
+// A model that keeps every attention head as a module of its own.
 TEST(ClassifyModels, AttentionHeadsAreHidden) {
   expect({{"token_embedding_table.weight", {65, 384}, adamw, "embedding"},
           {"position_embedding_table.weight", {256, 384}, adamw, "embedding"},

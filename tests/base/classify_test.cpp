@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "trasmuon/error.h"
+#include "support/error_of.h"
 
 namespace trasmuon {
 namespace {
@@ -12,17 +12,12 @@ const std::vector<NamedShape> kSmall = {
     {"wte.weight", {100, 8}}, {"h.0.attn.weight", {24, 8}}, {"h.1.attn.weight", {24, 8}}, {"ln_f.weight", {8}}};
 
 Classified judge(std::string name, Shape shape) {
-  // The companion keeps "nothing left for the matrix rule" out of the way.
+  // The second parameter avoids the error that nothing is left for the matrix rule.
   return classify(std::vector<NamedShape>{{"companion", {8, 8}}, {std::move(name), shape}}).back();
 }
 
 std::string error_of(const std::vector<NamedShape>& parameters, const std::vector<FamilyOverride>& overrides = {}) {
-  try {
-    classify(parameters, overrides);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return test::error_of([&] { classify(parameters, overrides); });
 }
 
 std::string families(const std::vector<FamilyOverride>& overrides) {
@@ -31,7 +26,7 @@ std::string families(const std::vector<FamilyOverride>& overrides) {
   return letters;
 }
 
-TEST(Classify, WordsCountWhole) {
+TEST(Classify, OnlyWholeWordsCount) {
   for (const char* name : {"attn.head_proj", "multihead.q_proj.weight", "normal.weight", "abnormal.weight",
                            "layers.0.self_attn.out_proj.weight", "h.0.attn.c_attn.weight", "layers.0.output.weight",
                            "attn.multihead_attn.in_proj_weight", "headless.weight", "embedded.weight", "biased.weight",
@@ -72,7 +67,7 @@ TEST(Classify, LastOverrideWins) {
   EXPECT_EQ(families({{"wte.weight", Family::matrix}}), "mmma");
   EXPECT_EQ(families({{"h.*", Family::adamw}, {"h.1.*", Family::matrix}}), "aama");
   EXPECT_EQ(families({{"h.?.attn.weight", Family::adamw}, {"w?e*", Family::matrix}}), "maaa");
-  // A vector may pass through the matrix rule's pattern as long as a later one takes it back.
+  // A pattern of the matrix rule may match a vector if a later pattern gives it to AdamW.
   EXPECT_EQ(families({{"*", Family::matrix}, {"ln_*", Family::adamw}}), "mmma");
   EXPECT_EQ(classify(kSmall, std::vector<FamilyOverride>{{"*t*e.w*", Family::matrix}})[0].reason, "override *t*e.w*");
 }
@@ -80,13 +75,13 @@ TEST(Classify, LastOverrideWins) {
 TEST(Classify, PatternsCoverTheWholeName) {
   for (const char* pattern : {"wte", "eight", "h.?attn.weight", "wte.weight?", "*.bias", "", "W*"}) {
     EXPECT_EQ(error_of(kSmall, {{pattern, Family::adamw}}),
-              "override '" + std::string(pattern) + "': matches no parameter; patterns stand for the whole name");
+              "override '" + std::string(pattern) + "': must match a parameter; patterns match whole names");
   }
 }
 
 TEST(Classify, RefusesWithReason) {
-  EXPECT_EQ(error_of({}), "classify: no parameters given");
-  EXPECT_EQ(error_of({{"a", {8, 8}}, {"", {8, 8}}}), "classify: parameter 1 has no name");
+  EXPECT_EQ(error_of({}), "classify: parameters must not be empty");
+  EXPECT_EQ(error_of({{"a", {8, 8}}, {"", {8, 8}}}), "classify: parameter 1: name must not be empty");
   EXPECT_EQ(error_of({{"a", {8, 8}}, {"a", {8}}}), "parameter 'a': listed twice");
   EXPECT_EQ(error_of({{"a", {8, 0}}}), "parameter 'a': must not be empty, got shape [8, 0]");
   EXPECT_EQ(error_of(kSmall, {{"*", Family::matrix}}),
@@ -107,6 +102,11 @@ TEST(Classify, TableIsAlignedWithTotals) {
             "ln_f.weight      [8]                  8  adamw   norm\n"
             "total            2 parameters       384  matrix\n"
             "total            2 parameters       808  adamw\n");
+  constexpr std::int64_t kHuge = std::int64_t{1} << 61;
+  EXPECT_EQ(test::error_of([&] {
+              to_string(classify(std::vector<NamedShape>{{"a", {2, kHuge}}, {"b", {2, kHuge}}}));
+            }),
+            "classify: the number of elements of all parameters must fit 64 bits");
 }
 
 }  // namespace

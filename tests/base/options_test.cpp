@@ -85,7 +85,7 @@ TEST(Options, EveryNumericFieldOfEveryRuleRefusesNaNAndInfinityByName) {
 
 TEST(Options, ValuesOutsideTheirRangeAreNamed) {
   const TrasMuonOptions o;
-  EXPECT_EQ(setting(o, "lr", "-0.1"), "trasmuon: lr must be >= 0, got -0.1");
+  EXPECT_EQ(setting(o, "lr", "-0.1"), "trasmuon: lr must be in [0, 1e+20], got -0.1");
   EXPECT_EQ(setting(o, "weight_decay", "-1"), "trasmuon: weight_decay must be >= 0, got -1");
   EXPECT_EQ(setting(o, "weight_decay", "5000"), "trasmuon: lr * weight_decay must be <= 1, got 5");
   EXPECT_EQ(setting(o, "beta1", "1"), "trasmuon: beta1 must be in [0, 1), got 1");
@@ -96,7 +96,7 @@ TEST(Options, ValuesOutsideTheirRangeAreNamed) {
   EXPECT_EQ(setting(o, "coefficients", "x"),
             "trasmuon: coefficients must be one of keller, you, polar_express, got 'x'");
   EXPECT_EQ(setting(o, "ns_form", "fast"), "trasmuon: ns_form must be one of automatic, standard, gram, got 'fast'");
-  EXPECT_EQ(setting(o, "rms_scale", "0"), "trasmuon: rms_scale must be > 0, got 0");
+  EXPECT_EQ(setting(o, "rms_scale", "0"), "trasmuon: rms_scale must be in (0, 1e+10], got 0");
   EXPECT_EQ(setting(o, "clip", "medium"), "trasmuon: clip must be one of none, soft, hard, got 'medium'");
   EXPECT_EQ(setting(o, "alpha", "-1"), "trasmuon: alpha must be > 0, got -1");
   EXPECT_EQ(setting(o, "c_min", "0"), "trasmuon: c_min must be in (0, 1], got 0");
@@ -107,7 +107,7 @@ TEST(Options, ValuesOutsideTheirRangeAreNamed) {
   EXPECT_EQ(setting(o, "period", "0"), "trasmuon: period must be >= 1, got 0");
   EXPECT_EQ(setting(o, "warmup", "-1"), "trasmuon: warmup must be >= 0, got -1");
   EXPECT_EQ(setting(o, "rho", "1.5"), "trasmuon: rho must be in [0, 1], got 1.5");
-  EXPECT_EQ(setting(o, "gamma", "-1"), "trasmuon: gamma must be >= 0, got -1");
+  EXPECT_EQ(setting(o, "gamma", "-1"), "trasmuon: gamma must be in [0, 1e+20], got -1");
   EXPECT_EQ(setting(o, "gamma", "eta"), "trasmuon: gamma must be a number or lr, got 'eta'");
   EXPECT_EQ(setting(o, "eps_energy", "0"), "trasmuon: eps_energy must be > 0, got 0");
   EXPECT_EQ(setting(o, "min_damped_dim", "0"), "trasmuon: min_damped_dim must be >= 1, got 0");
@@ -137,14 +137,14 @@ TEST(Options, EveryFieldSurvivesARoundTripThroughText) {
         options);
   }
   Options d = DionOptions{};
-  set_field(d, "seed", "9007199254740993");  // beyond the whole numbers of a double
+  set_field(d, "seed", "9007199254740993");  // not exact in a double
   EXPECT_EQ(get_field(d, "seed"), "9007199254740993");
   set_field(d, "seed", 5e9);
   EXPECT_EQ(get_field(d, "seed"), "5000000000");
   Options o = TrasMuonOptions{};
   set_field(o, "nesterov", 1);
   EXPECT_TRUE(std::get<TrasMuonOptions>(o).nesterov);
-  set_fields(o, {{"lr", "100"}, {"weight_decay", "0.001"}});  // neither order is valid one by one
+  set_fields(o, {{"lr", "100"}, {"weight_decay", "0.001"}});  // one by one, either order would be refused
   EXPECT_EQ(std::get<TrasMuonOptions>(o).lr, 100);
   set_fields(o, {{"lr", "0.001"}, {"weight_decay", "900"}});
   set_field(o, "lr", "0.1234567890123456789e-3");
@@ -157,9 +157,19 @@ TEST(Options, EveryFieldSurvivesARoundTripThroughText) {
   EXPECT_EQ(std::get<TrasMuonOptions>(o).clip, Clip::hard);
 }
 
+TEST(Options, DescribeKeepsLongValuesWhole) {
+  MuonOptions o;
+  for (int i = 0; i < 30; ++i) o.coefficients += i == 0 ? "" : "; 3.4445, -4.775, 2.0315";
+  o.coefficients = o.coefficients.substr(o.coefficients.find(';') + 2);
+  const std::string text = describe(o);
+  ASSERT_GT(o.coefficients.size(), 400u);
+  EXPECT_NE(text.find(o.coefficients + "               keller, you,"), std::string::npos) << text;
+}
+
 TEST(Options, DescribeListsEveryFieldWithDefaultAndRange) {
   const std::string text = describe(TrasMuonOptions{});
-  EXPECT_NE(text.find("c_min           0.1          in (0, 1]    strongest damping of a column\n"), std::string::npos)
+  EXPECT_NE(text.find("c_min           0.1          in (0, 1]     smallest damping factor of a column\n"),
+            std::string::npos)
       << text;
 }
 

@@ -29,7 +29,7 @@ static void test_numbering(void) {
   CHECK_OK(trasmuon_builder_add_parameter(builder, &p, &index));
   CHECK(index == 1);
   CHECK_OK(trasmuon_builder_finish(builder, &first));
-  CHECK_OK(trasmuon_builder_finish(builder, &second)); /* finish takes nothing away */
+  CHECK_OK(trasmuon_builder_finish(builder, &second)); /* a builder can be used again */
   CHECK(first != second);
   CHECK_OK(trasmuon_optimizer_group_count(second, &group));
   CHECK(group == 2);
@@ -46,7 +46,8 @@ static void test_refused_parameters(void) {
   trasmuon_optimizer* optimizer = NULL;
   trasmuon_parameter p = parameter("a", matrix_f32(memory, 2, 3));
   CHECK_OK(trasmuon_builder_create(&builder));
-  CHECK_REFUSED(trasmuon_builder_add_parameter(builder, &p, NULL), "parameter 'a': add a group first");
+  CHECK_REFUSED(trasmuon_builder_add_parameter(builder, &p, NULL),
+                "parameter 'a': must be in a group, call trasmuon_builder_add_group first");
   CHECK_REFUSED(trasmuon_builder_finish(builder, &optimizer), "optimizer: groups must not be empty");
   trasmuon_builder_destroy(builder);
 
@@ -89,12 +90,18 @@ static void test_struct_size(void) {
     long long unknown;
   } newer = {parameter("a", matrix_f32(memory, 2, 3)), 0};
   trasmuon_builder* builder = builder_with("muon");
-  char message[120];
+  char message[160];
   newer.known.struct_size = sizeof newer;
   CHECK_OK(trasmuon_builder_add_parameter(builder, &newer.known, NULL));
   newer.unknown = 1;
-  snprintf(message, sizeof message, "parameter: struct_size must be sizeof(trasmuon_parameter) = %zu, got %zu",
+  snprintf(message, sizeof message,
+           "parameter: struct_size must be <= %zu unless all bytes beyond are zero: this library does not know these "
+           "fields, got %zu",
            sizeof(trasmuon_parameter), sizeof newer);
+  CHECK_REFUSED(trasmuon_builder_add_parameter(builder, &newer.known, NULL), message);
+  newer.known.struct_size = (size_t)1 << 40; /* not set by the caller: reading that far would crash */
+  snprintf(message, sizeof message, "parameter: struct_size must be sizeof(trasmuon_parameter) = %zu, got %zu",
+           sizeof(trasmuon_parameter), (size_t)1 << 40);
   CHECK_REFUSED(trasmuon_builder_add_parameter(builder, &newer.known, NULL), message);
   newer.known.struct_size = 0;
   CHECK(trasmuon_builder_add_parameter(builder, &newer.known, NULL) == TRASMUON_ERROR_REFUSED);

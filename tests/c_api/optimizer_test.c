@@ -121,7 +121,7 @@ static void test_options_between_steps(void) {
 
   CHECK_REFUSED(trasmuon_optimizer_set_options(optimizer, 1, options), "group 1: rule must stay adamw, got trasmuon");
   CHECK_REFUSED(trasmuon_optimizer_set_number(optimizer, 2, "lr", 1), "group index must be < 2, got 2");
-  CHECK_REFUSED(trasmuon_optimizer_set_number(optimizer, 1, "lr", -1), "adamw: lr must be >= 0, got -1");
+  CHECK_REFUSED(trasmuon_optimizer_set_number(optimizer, 1, "lr", -1), "adamw: lr must be in [0, 1e+20], got -1");
   CHECK_REFUSED(trasmuon_optimizer_set(optimizer, 1, "rho", "0.1"), "adamw: has no field 'rho'");
   trasmuon_options_destroy(options);
   trasmuon_optimizer_destroy(optimizer);
@@ -130,7 +130,7 @@ static void test_options_between_steps(void) {
 static void test_parameters(void) {
   float elsewhere[kMatrix], before[kMatrix];
   trasmuon_optimizer* optimizer = make_optimizer();
-  const char* name = NULL;
+  const char *name = NULL, *same_name = NULL;
   size_t index = 99, group = 99;
   trasmuon_tensor tensor;
   CHECK_OK(trasmuon_optimizer_index_of(optimizer, "bias", &index));
@@ -145,7 +145,11 @@ static void test_parameters(void) {
 
   memcpy(elsewhere, weight, sizeof weight);
   memcpy(before, weight, sizeof weight);
+  CHECK_OK(trasmuon_optimizer_parameter(optimizer, 0, &name, NULL, NULL));
   CHECK_OK(trasmuon_optimizer_rebind_weight(optimizer, 0, elsewhere));
+  CHECK_OK(trasmuon_optimizer_parameter(optimizer, 0, &same_name, NULL, NULL));
+  CHECK(name == same_name);
+  CHECK_TEXT(name, "weight");
   CHECK_OK(trasmuon_optimizer_step(optimizer, gradients, 2));
   CHECK(memcmp(weight, before, sizeof weight) == 0);
   CHECK(memcmp(elsewhere, before, sizeof weight) != 0);
@@ -177,6 +181,10 @@ static void test_diagnostics(void) {
   CHECK_OK(trasmuon_optimizer_diagnostics(optimizer, 0, 0, (trasmuon_diagnostics*)&newer, sizeof newer));
   CHECK(newer.known.step == 1 && newer.unknown == 0);
   CHECK_REFUSED(trasmuon_optimizer_diagnostics(optimizer, 0, 1, &d, sizeof d), "matrix index must be < 1, got 1");
+  char message[120];
+  snprintf(message, sizeof message, "diagnostics: struct_size must be sizeof(trasmuon_diagnostics) = %zu, got %zu",
+           sizeof d, (size_t)1 << 40);
+  CHECK_REFUSED(trasmuon_optimizer_diagnostics(optimizer, 0, 0, &d, (size_t)1 << 40), message);
   trasmuon_optimizer_destroy(optimizer);
 }
 

@@ -30,8 +30,8 @@ static void test_values(void) {
   CHECK_OK(trasmuon_options_get_number(options, "nesterov", &value));
   CHECK(value == 0);
 
-  CHECK_REFUSED(trasmuon_options_get_number(options, "gamma", &value), "trasmuon: gamma is 'lr', not a number");
-  CHECK_REFUSED(trasmuon_options_get_number(options, "clip", &value), "trasmuon: clip is 'hard', not a number");
+  CHECK_REFUSED(trasmuon_options_get_number(options, "gamma", &value), "trasmuon: gamma must be a number, got 'lr'");
+  CHECK_REFUSED(trasmuon_options_get_number(options, "clip", &value), "trasmuon: clip must be a number, got 'hard'");
   CHECK(value == 0);
   CHECK_OK(trasmuon_options_set_number(options, "gamma", 0.5));
   CHECK_OK(trasmuon_options_get_number(options, "gamma", &value));

@@ -13,7 +13,8 @@
 #include <thread>
 
 #include "checkpoint/models.h"
-#include "checkpoint/temporary_directory.h"
+#include "support/error_of.h"
+#include "support/temporary_directory.h"
 
 namespace trasmuon::test {
 namespace {
@@ -21,7 +22,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
-using testing::ThrowsMessage;
 
 /// State of one version: every byte is `version`, and so is the learning rate.
 void become_version(Optimizer& optimizer, int version) {
@@ -31,7 +31,7 @@ void become_version(Optimizer& optimizer, int version) {
   optimizer.set_lr(version);
 }
 
-/// -1 when the state is of no single version.
+/// Returns the version that all of the state has, or -1.
 int version_of(const Model& model) {
   const Snapshot all = model.snapshot();
   const auto version = std::to_integer<int>(all.state.at(0).at(0));
@@ -100,8 +100,8 @@ class FailedSave : public testing::Test {
   }
 
   void expect_failure(const std::string& path, const std::string& why) {
-    EXPECT_THAT([&] { save_checkpoint(model_.optimizer(), path); },
-                ThrowsMessage<Error>(AllOf(StartsWith("save_checkpoint '" + path + "': "), HasSubstr(why))));
+    EXPECT_THAT(error_of([&] { save_checkpoint(model_.optimizer(), path); }),
+                AllOf(StartsWith("save_checkpoint '" + path + "': "), HasSubstr(why)));
   }
   void expect_old_file_alone() {
     EXPECT_EQ(read_file(path_), old_);
@@ -120,9 +120,9 @@ TEST_F(FailedSave, NoSuchDirectory) {
   expect_old_file_alone();
 }
 
-TEST_F(FailedSave, TargetIsNoRegularFile) {
+TEST_F(FailedSave, TargetIsNotARegularFile) {
   std::filesystem::create_directory(directory_ / "folder");
-  expect_failure(directory_ / "folder", "exists and is not a regular file");
+  expect_failure(directory_ / "folder", "must be a regular file or not exist");
   EXPECT_EQ(directory_.names(), (std::vector<std::string>{"folder", "run"}));
 }
 
@@ -137,9 +137,8 @@ TEST_F(FailedSave, DirectoryNotWritable) {
   expect_old_file_alone();
 }
 
-// A limit on the size of files stands in for a full disk: some of the data is written,
-// then the system refuses.
-TEST_F(FailedSave, NoRoomForTheData) {
+// A limit on the size of files stands in for a full disk: some of the data is written, then writing fails.
+TEST_F(FailedSave, DiskIsFull) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = ::signal(SIGXFSZ, SIG_IGN);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are wrong in one point, with every checksum that could tell made right.
+// Files with one error each. Their checksums are recomputed, so that these do not reveal the error.
 #include <gtest/gtest.h>
 
 #include <functional>
 
+#include "checkpoint/expect_refused.h"
 #include "checkpoint/file_image.h"
 #include "checkpoint/models.h"
-#include "checkpoint/refusal.h"
-#include "checkpoint/temporary_directory.h"
+#include "support/temporary_directory.h"
 
 namespace trasmuon::test {
 namespace {
@@ -41,11 +41,11 @@ TEST_F(CorruptCheckpoint, UnchangedImageLoads) {
   EXPECT_NO_THROW(load_checkpoint(model_.optimizer(), path_));
 }
 
-TEST_F(CorruptCheckpoint, FileThatIsNone) {
+TEST_F(CorruptCheckpoint, NotACheckpoint) {
   expect_refused(model_, directory_ / "missing", "cannot open: No such file or directory");
-  expect_refused(model_, directory_.path(), "is not a regular file");
-  expect_file_refused("", "is truncated: it has 0 bytes");
-  expect_file_refused("1234567", "is truncated: it has 7 bytes");
+  expect_refused(model_, directory_.path(), "must be a regular file");
+  expect_file_refused("", "file is truncated: it must have at least 8 bytes, got 0");
+  expect_file_refused("1234567", "file is truncated: it must have at least 8 bytes, got 7");
   expect_file_refused("not a checkpoint at all", "header must be <= 100000000 bytes");
 }
 
@@ -54,7 +54,7 @@ TEST_F(CorruptCheckpoint, HeaderLength) {
   file.replace(0, 8, std::string("\x01\xe1\xf5\x05\0\0\0\0", 8));  // 100,000,001
   expect_file_refused(file, "header must be <= 100000000 bytes, got 100000001");
   file.replace(0, 8, std::string("\0\xe1\xf5\x05\0\0\0\0", 8));
-  expect_file_refused(file, "is truncated: its header of 100000000 bytes is cut to");
+  expect_file_refused(file, "file is truncated: its header must have 100000000 bytes, got");
   file.replace(0, 8, std::string(8, '\xff'));
   expect_file_refused(file, "header must be <= 100000000 bytes, got 18446744073709551615");
   file.replace(0, 8, std::string(8, '\0'));
@@ -63,11 +63,12 @@ TEST_F(CorruptCheckpoint, HeaderLength) {
 
 TEST_F(CorruptCheckpoint, HeaderText) {
   const std::string text = image_.header.dump();
-  expect_file_refused(join(text.substr(1), image_.data), "header is not valid JSON");
+  expect_file_refused(join(text.substr(1), image_.data), "header must be an object");
+  expect_file_refused(join(text.substr(0, text.size() - 1), image_.data), "header is not valid JSON");
   expect_file_refused(join(text + "x", image_.data), "header is not valid JSON");
-  expect_file_refused(join(text + '\0', image_.data), "header is not valid JSON: it contains a zero byte");
+  expect_file_refused(join(text + '\0', image_.data), "header is not valid JSON: expected the end at byte");
   expect_file_refused(join("[]", image_.data), "header must be an object");
-  expect_file_refused(join(std::string(100'000, '['), image_.data), "header is not valid JSON");
+  expect_file_refused(join(std::string(100'000, '['), image_.data), "header must be an object");
 }
 
 TEST_F(CorruptCheckpoint, KeysTwice) {
@@ -83,10 +84,10 @@ TEST_F(CorruptCheckpoint, KeysTwice) {
 
 TEST_F(CorruptCheckpoint, ForeignFile) {
   image_.header.erase("__metadata__");
-  expect_file_refused(join(image_.header.dump(), image_.data), "is a safetensors file but no trasmuon checkpoint");
+  expect_file_refused(join(image_.header.dump(), image_.data), "file is not a trasmuon checkpoint");
   metadata() = {{"format", "pt"}};
-  expect_file_refused(join(image_.header.dump(), image_.data), "is a safetensors file but no trasmuon checkpoint");
-  expect_file_refused(join("{}", ""), "is a safetensors file but no trasmuon checkpoint");
+  expect_file_refused(join(image_.header.dump(), image_.data), "file is not a trasmuon checkpoint");
+  expect_file_refused(join("{}", ""), "file is not a trasmuon checkpoint");
 }
 
 TEST_F(CorruptCheckpoint, FormatVersion) {
@@ -98,6 +99,9 @@ TEST_F(CorruptCheckpoint, FormatVersion) {
 TEST_F(CorruptCheckpoint, Metadata) {
   metadata()["comment"] = 1;
   expect_refused_as("header: __metadata__ 'comment' must be a string");
+  metadata().erase("comment");
+  for (int i = 0; i < 1000; ++i) metadata()["comment" + std::to_string(i)] = "";
+  expect_refused_as("header: __metadata__ must have <= 1000 entries");
   metadata() = json::array();
   expect_file_refused(join(image_.header.dump(), image_.data), "header: __metadata__ must be an object");
 }
@@ -107,12 +111,34 @@ TEST_F(CorruptCheckpoint, MetadataParts) {
     const json before = metadata()[key];
     metadata().erase(key);
     expect_refused_as(std::string("metadata has no '") + key + "'");
-    metadata()[key] = "{";
+    metadata()[key] = "";
+    expect_refused_as(std::string("metadata '") + key + "' is not valid JSON");
+    metadata()[key] = before.get<std::string>() + "}";
     expect_refused_as(std::string("metadata '") + key + "' is not valid JSON");
     metadata()[key] = "7";
     expect_refused_as(std::string("metadata '") + key + "' is malformed");
     metadata()[key] = before;
   }
+}
+
+TEST_F(CorruptCheckpoint, RecordsOfAnotherForm) {
+  const json sound = image_.part("trasmuon_parameters");
+  for (const char* key : {"group", "dtype", "shape", "layout", "transposed", "row_blocks"}) {
+    json parameters = sound;
+    parameters["w"][key] = nullptr;
+    image_.set_part("trasmuon_parameters", parameters);
+    expect_refused_as("metadata 'trasmuon_parameters' is malformed");
+    parameters["w"].erase(key);
+    image_.set_part("trasmuon_parameters", parameters);
+    expect_refused_as("metadata 'trasmuon_parameters' is malformed");
+  }
+  json parameters = sound;
+  parameters["w"]["unknown"] = 1;
+  image_.set_part("trasmuon_parameters", parameters);
+  expect_refused_as("metadata 'trasmuon_parameters' is malformed");
+  image_.set_part("trasmuon_parameters", sound);
+  image_.set_part("trasmuon_checksums", {{"w/e_ref", 7}});
+  expect_refused_as("metadata 'trasmuon_checksums' is malformed");
 }
 
 TEST_F(CorruptCheckpoint, HeaderChecksum) {
@@ -143,19 +169,19 @@ TEST_F(CorruptCheckpoint, TensorForm) {
 }
 
 TEST_F(CorruptCheckpoint, MissingTensor) {
-  // The last of the data, so that no gap is left.
+  // The last tensor of the data, so that no gap is left.
   json& last = image_.header["w/v_row"];
   ASSERT_EQ(last["data_offsets"][1], image_.data.size());
   image_.data.resize(last["data_offsets"][0].get<std::size_t>());
   image_.header.erase("w/v_row");
-  expect_refused_as("tensor 'w/v_row': is missing in the file");
+  expect_refused_as("tensor 'w/v_row': is missing from the file");
 }
 
 TEST_F(CorruptCheckpoint, ExtraTensor) {
   const std::size_t end = image_.data.size();
   image_.header["w/extra"] = {{"dtype", "F32"}, {"shape", {1}}, {"data_offsets", {end, end + 4}}};
   image_.data += "abcd";
-  expect_refused_as("tensor 'w/extra': is unknown to the optimizer");
+  expect_refused_as("tensor 'w/extra': is not in the optimizer");
 }
 
 TEST_F(CorruptCheckpoint, TensorDtypeAndShape) {
@@ -178,17 +204,18 @@ TEST_F(CorruptCheckpoint, Offsets) {
   expect_refused_as("tensor 'w/e_ref': data_offsets [" + std::to_string(end) + ", " + std::to_string(begin) +
                     "] end before they begin");
   offsets = {begin - 8, end};
-  expect_refused_as("overlap the tensor before");
+  expect_refused_as("overlap the previous tensor");
   offsets = {begin + 4, end};
   expect_refused_as("leave a gap after");
   offsets = sound;
   json& last = image_.header["w/v_row"]["data_offsets"];
   last[1] = 18446744073709551615u;
-  expect_refused_as("tensor 'w/v_row': data_offsets [" + last[0].dump() + ", 18446744073709551615] reach past the end");
+  expect_refused_as("tensor 'w/v_row': data_offsets [" + last[0].dump() +
+                    ", 18446744073709551615] extend past the end");
 }
 
 TEST_F(CorruptCheckpoint, TensorOfAnotherSizeThanItsShape) {
-  // Four bytes taken from the one and given to its neighbour: still no gap.
+  // Four bytes move from one tensor to its neighbour: still no gap.
   json &one = image_.header["w/momentum"]["data_offsets"], &next = image_.header["w/v_row"]["data_offsets"];
   ASSERT_EQ(one[1], next[0]);
   one[1] = next[0] = one[1].get<std::uint64_t>() - 4;
@@ -197,7 +224,7 @@ TEST_F(CorruptCheckpoint, TensorOfAnotherSizeThanItsShape) {
 
 TEST_F(CorruptCheckpoint, BytesAfterTheLastTensor) {
   image_.data += "abc";
-  expect_refused_as("has 3 bytes after the last tensor");
+  expect_refused_as("file has 3 bytes after the last tensor");
 }
 
 TEST_F(CorruptCheckpoint, TensorChecksum) {

@@ -19,14 +19,14 @@ struct FileImage {
   nlohmann::json part(const char* key) const;  ///< JSON kept as text in the metadata
   void set_part(const char* key, const nlohmann::json& value);
 
-  /// The file's bytes, with the header's checksum made right again.
+  /// Returns the file's bytes, with the header's checksum recomputed.
   std::string sealed() const;
 };
 
-/// Length, `header_text` as it is, data.
+/// Returns the bytes of a file: length, `header_text` unchanged, data.
 std::string join(std::string_view header_text, std::string_view data);
 
-/// Bit by bit, as the definition says; eight hexadecimal digits.
+/// Computes CRC-32 bit by bit from its definition; returns eight hexadecimal digits.
 std::string slow_crc32(std::string_view bytes);
 
 }  // namespace trasmuon::test

@@ -8,7 +8,7 @@
 
 #include "checkpoint/file_image.h"
 #include "checkpoint/models.h"
-#include "checkpoint/temporary_directory.h"
+#include "support/temporary_directory.h"
 
 namespace trasmuon::test {
 namespace {

@@ -8,7 +8,7 @@
 namespace trasmuon::test {
 namespace {
 
-/// In [-1, 1), the same everywhere.
+/// Returns a number in [-1, 1), the same on every platform.
 double uniform(std::mt19937& random) { return random() * 0x1p-31 - 1; }
 
 std::size_t bytes_of(const TensorView& tensor) {

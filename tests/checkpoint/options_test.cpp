@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "checkpoint/expect_refused.h"
 #include "checkpoint/file_image.h"
 #include "checkpoint/models.h"
-#include "checkpoint/refusal.h"
-#include "checkpoint/temporary_directory.h"
+#include "support/temporary_directory.h"
 
 namespace trasmuon::test {
 namespace {
@@ -81,8 +81,8 @@ TEST(CheckpointOptions, EveryFieldOfEveryRuleIsRestored) {
   }
 }
 
-// Fields are set one after the other; none of the states on the way may be refused.
-TEST(CheckpointOptions, RulesOnTwoFieldsDoNotGetInTheWay) {
+// Fields are set one after the other; no intermediate state may be refused.
+TEST(CheckpointOptions, LimitsOnTwoFieldsApplyToTheResultOnly) {
   const TrasMuonOptions large_rate{.lr = 900, .weight_decay = 1e-3};
   const TrasMuonOptions large_decay{.lr = 1e-5, .weight_decay = 1e4};
   const TrasMuonOptions hard{.clip = Clip::hard, .trigger = 2};
@@ -145,7 +145,7 @@ TEST_F(EditedGroups, AValueOfAnotherTypeIsRefused) {
   expect_refused(model_, path_, "metadata 'trasmuon_groups' is malformed");
 }
 
-TEST_F(EditedGroups, TwoFieldsThatDoNotFitAreRefused) {
+TEST_F(EditedGroups, TwoFieldsThatContradictAreRefused) {
   groups_[1]["fields"]["lr"] = "20";
   groups_[1]["fields"]["weight_decay"] = "0.1";
   write();

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "checkpoint/models.h"
-#include "checkpoint/temporary_directory.h"
+#include "support/temporary_directory.h"
 
 namespace trasmuon::test {
 namespace {

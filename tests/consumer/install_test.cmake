@@ -59,7 +59,7 @@ run(text ${WORK_DIR}/build/consumer)
 expect_greeting("the C++ consumer" "${text}" "alpha must be > 0, got -1")
 if(TORCH_DIR)
   run(text ${WORK_DIR}/build/libtorch_consumer)
-  expect_greeting("the LibTorch consumer" "${text}" "lr must be >= 0, got -1")
+  expect_greeting("the LibTorch consumer" "${text}" "lr must be in [0, 1e+20], got -1")
 endif()
 
 set(ENV{PKG_CONFIG_PATH} ${prefix}/${LIBDIR}/pkgconfig)

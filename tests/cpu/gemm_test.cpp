@@ -57,7 +57,7 @@ TYPED_TEST(Gemm, MatchesPlainLoopsOnOddShapesAndStrides) {
       const auto d = this->make(m, n, false);
       const std::int64_t ldc = n + 2;
       std::vector<T> c(static_cast<std::size_t>(m * ldc), T(-7));
-      std::vector<T> scratch(static_cast<std::size_t>(multiply_scratch<T>(m, n)));
+      std::vector<T> scratch(static_cast<std::size_t>(multiply_scratch<T>(m, n, k)));
       multiply<T>({.m = m,
                    .n = n,
                    .k = k,
@@ -91,7 +91,7 @@ TYPED_TEST(Gemm, SymmetricEqualsFullAndIsExactlySymmetric) {
     const std::int64_t k = 2 * n + 1;
     const auto x = this->make(n, k, n % 2 == 0);
     std::vector<T> half(static_cast<std::size_t>(n * n)), full(half);
-    std::vector<T> scratch(static_cast<std::size_t>(multiply_scratch<T>(n, n)));
+    std::vector<T> scratch(static_cast<std::size_t>(multiply_scratch<T>(n, n, k)));
     Product<T> p{.m = n,
                  .n = n,
                  .k = k,
@@ -117,7 +117,7 @@ TYPED_TEST(Gemm, SymmetricEqualsFullAndIsExactlySymmetric) {
 
 TYPED_TEST(Gemm, AnEmptySumLeavesTheAddedTerms) {
   using T = TypeParam;
-  std::vector<T> d = {1, 2, 3, 4}, c(4, T(9)), scratch(static_cast<std::size_t>(multiply_scratch<T>(2, 2)));
+  std::vector<T> d = {1, 2, 3, 4}, c(4, T(9)), scratch(static_cast<std::size_t>(multiply_scratch<T>(2, 2, 0)));
   multiply<T>({.m = 2,
                .n = 2,
                .k = 0,
@@ -136,7 +136,7 @@ TYPED_TEST(Gemm, AnEmptySumLeavesTheAddedTerms) {
 TYPED_TEST(Gemm, TheNumberOfThreadsDoesNotChangeABit) {
   using T = TypeParam;
   const auto a = this->make(301, 517, false), b = this->make(517, 260, true);
-  std::vector<T> scratch(static_cast<std::size_t>(multiply_scratch<T>(301, 260)));
+  std::vector<T> scratch(static_cast<std::size_t>(multiply_scratch<T>(301, 260, 517)));
   std::vector<T> results[3];
   const int before = num_threads();
   for (int run = 0; run < 3; ++run) {
@@ -153,7 +153,7 @@ TYPED_TEST(Gemm, TheNumberOfThreadsDoesNotChangeABit) {
 TEST(GemmScale, TinyInputsSurviveTheScale) {
   // 1e-30 squared is zero in f32; scaled while packing it is one.
   const std::vector<float> x = {1e-30f};
-  std::vector<float> c(1), scratch(static_cast<std::size_t>(multiply_scratch<float>(1, 1)));
+  std::vector<float> c(1), scratch(static_cast<std::size_t>(multiply_scratch<float>(1, 1, 1)));
   const Operand<float> o{x.data(), 1, 1, 1e30};
   multiply<float>({.m = 1, .n = 1, .k = 1, .a = o, .b = o, .c = c.data(), .ldc = 1}, scratch.data());
   EXPECT_NEAR(c[0], 1.0f, 1e-6f);

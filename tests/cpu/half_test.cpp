@@ -95,11 +95,11 @@ TEST(Kernels, RowKernelsMatchPlainLoops) {
     }
     EXPECT_NEAR(kernel.sum_squares(o.data(), n), squares, 1e-12 * squares);
     EXPECT_NEAR(kernel.sum_squares_scaled(o.data(), right.data(), n), scaled, 1e-12 * scaled);
-    EXPECT_TRUE(kernel.all_within[kBf16](g.data(), n, 1e18));
+    EXPECT_TRUE(kernel.all_usable[kBf16](g.data(), n));
     g[size - 1] = to_bf16(std::numeric_limits<float>::quiet_NaN());
-    EXPECT_FALSE(kernel.all_within[kBf16](g.data(), n, 1e18));
+    EXPECT_FALSE(kernel.all_usable[kBf16](g.data(), n));
     g[size - 1] = to_bf16(-std::numeric_limits<float>::infinity());
-    EXPECT_FALSE(kernel.all_within[kBf16](g.data(), n, 1e18));
+    EXPECT_FALSE(kernel.all_usable[kBf16](g.data(), n));
   }
 }
 

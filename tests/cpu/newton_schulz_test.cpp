@@ -8,6 +8,7 @@
 #include <random>
 
 #include "optim/rule.h"
+#include "support/error_of.h"
 #include "support/reference.h"
 #include "trasmuon/trasmuon.h"
 
@@ -112,7 +113,7 @@ TEST(Coefficients, EveryPrefixStaysPositive) {
   }
 }
 
-TEST(Coefficients, AListOfOnesOwnIsUsedAndChecked) {
+TEST(Coefficients, TheCallersOwnListIsUsedAndChecked) {
   const auto triples = newton_schulz_triples("3.4445, -4.7750,2.0315 ; 1.875,-1.25,0.375", 4);
   ASSERT_EQ(triples.size(), 4u);
   EXPECT_EQ(triples[0].b, -4.775);
@@ -123,21 +124,14 @@ TEST(Coefficients, AListOfOnesOwnIsUsedAndChecked) {
   EXPECT_EQ(difference(run<double>(a, "3.4445,-4.7750,2.0315", 5, NewtonSchulzForm::standard),
                        run<double>(a, "keller", 5, NewtonSchulzForm::standard)),
             0);
-  const auto refusal = [](const char* text) {
-    try {
-      newton_schulz_triples(text, 5);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("no error");
-  };
+  const auto error = [](const char* text) { return test::error_of([&] { newton_schulz_triples(text, 5); }); };
   for (const char* text : {"", "1,2", "1,2,3,", "1,2;3", "1;2;3", "1,2,3;;4,5,6", "x,2,3", "1,2,3,4,5,6"}) {
-    EXPECT_EQ(refusal(text), "coefficients must be one of keller, you, polar_express, got '" + std::string(text) + "'");
+    EXPECT_EQ(error(text), "coefficients must be one of keller, you, polar_express, got '" + std::string(text) + "'");
   }
   // p(1) = -1; and 4 x grows without bound.
-  EXPECT_EQ(refusal("5,-9,3"),
+  EXPECT_EQ(error("5,-9,3"),
             "coefficients must keep singular values from (0, 1] in (0, 10), got '5,-9,3', which fails at step 1");
-  EXPECT_NE(refusal("4,0,0"), "no error");
+  EXPECT_NE(error("4,0,0"), "no error");
 }
 
 TEST(NewtonSchulz, MapsEverySingularValueThroughThePolynomial) {
@@ -155,7 +149,7 @@ TEST(NewtonSchulz, MapsEverySingularValueThroughThePolynomial) {
         for (NewtonSchulzForm form : {NewtonSchulzForm::standard, NewtonSchulzForm::gram}) {
           SCOPED_TRACE(testing::Message() << spectrum.name << " " << rows << "x" << cols << " " << set.name << " form "
                                           << static_cast<int>(form));
-          // The exact factor itself is taken through an eigendecomposition of A A^T: 1e-6 for small sigma.
+          // The exact factor comes from an eigendecomposition of A A^T, accurate to 1e-6 for small sigma.
           EXPECT_LE(difference(run<double>(a, std::string(set.name), 5, form), exact), 2e-6 * scale);
           // In f32 the Gram form loses the squares of small singular values: docs/decisions/0002-gram-form.md.
           const double single = form == NewtonSchulzForm::gram ? 1e-2 : 5e-4;
@@ -192,8 +186,8 @@ TEST(NewtonSchulz, FormsAgreeWithThePlainIterationOnOddShapes) {
 }
 
 TEST(NewtonSchulz, ManyStepsOnADeficientMatrixStayBounded) {
-  // Rounding makes R indefinite where X has no direction; the Gram form must not let that run
-  // away. (Given time, any form turns the rounding of X itself into directions: sqrt(40) at most.)
+  // Rounding makes R indefinite where X lacks rank; in the Gram form this must not diverge. (With enough steps any form
+  // turns the rounding errors of X into directions: a norm of at most sqrt(40).)
   std::mt19937_64 rng(15);
   const Dense a = with_spectrum({1.0, 0.5, 0.1}, 40, 90, rng);
   for (const CoefficientSet& set : coefficient_sets()) {
@@ -249,32 +243,49 @@ TEST(Orthogonalize, WorksInPlaceOnBatchesStridesAndSmallTypes) {
   }
 }
 
-TEST(Orthogonalize, ZeroStaysZeroAndMistakesAreNamed) {
+TEST(Orthogonalize, AnyFiniteDoubleWorks) {
+  std::mt19937_64 rng(8);
+  const test::Dense a = test::random_normal(6, 9, rng);
+  const Shape shape{6, 9};
+  std::vector<double> expected(a.data), x(a.data.size());
+  orthogonalize(view(expected.data(), shape), view(expected.data(), shape), {.eps = 0});
+  for (int exponent : {-1000, -600, -540, -400, 400, 510, 540, 1000}) {
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::ldexp(a.data[i], exponent);
+    orthogonalize(view(x.data(), shape), view(x.data(), shape), {.eps = 0});
+    EXPECT_EQ(x, expected) << "2^" << exponent;
+  }
+  // A subnormal number and the largest; eps dwarfs the first.
+  for (const double value : {std::numeric_limits<double>::denorm_min(), std::numeric_limits<double>::max()}) {
+    for (const double eps : {0.0, 1e-7}) {
+      x.assign(x.size(), value);
+      orthogonalize(view(x.data(), shape), view(x.data(), shape), {.eps = eps});
+      for (const double y : x) EXPECT_TRUE(std::isfinite(y)) << value << " " << eps;
+      if (eps == 0 || value > 1) {
+        EXPECT_GT(x[0], 0.05) << value << " " << eps;
+      }
+    }
+  }
+}
+
+TEST(Orthogonalize, ZeroStaysZeroAndErrorsNameTheArgument) {
   std::vector<double> zero(12, 0.0);
   orthogonalize(view(zero.data(), {3, 4}), view(zero.data(), {3, 4}), {.eps = 0});
   EXPECT_EQ(zero, std::vector<double>(12, 0.0));
-  const auto message = [&](auto&& call) -> std::string {
-    try {
-      call();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
-  };
   const TensorView x = view(zero.data(), {3, 4});
   float other[12];
-  EXPECT_EQ(message([&] {
+  EXPECT_EQ(test::error_of([&] {
               orthogonalize(x, view(zero.data(), {4, 3}));
             }),
             "orthogonalize: out's shape must be [3, 4], got [4, 3]");
-  EXPECT_EQ(message([&] {
+  EXPECT_EQ(test::error_of([&] {
               orthogonalize(x, view(other, {3, 4}));
             }),
-            "orthogonalize: f64 goes with f64 only, got f64 and f32");
-  EXPECT_EQ(message([&] { orthogonalize(x, x, {.steps = -1}); }), "orthogonalize: steps must be in [0, 100], got -1");
-  EXPECT_EQ(message([&] { orthogonalize(x, x, {.coefficients = "keler"}); }),
+            "orthogonalize: in and out must both be f64, or neither, got f64 and f32");
+  EXPECT_EQ(test::error_of([&] { orthogonalize(x, x, {.steps = -1}); }),
+            "orthogonalize: steps must be in [0, 100], got -1");
+  EXPECT_EQ(test::error_of([&] { orthogonalize(x, x, {.coefficients = "keler"}); }),
             "coefficients must be one of keller, you, polar_express, got 'keler'");
-  EXPECT_EQ(message([&] { orthogonalize(view(zero.data(), {12}), view(zero.data(), {12})); }),
+  EXPECT_EQ(test::error_of([&] { orthogonalize(view(zero.data(), {12}), view(zero.data(), {12})); }),
             "parameter 'in': a matrix rule needs at least two dimensions, got shape [12]; use adamw");
 }
 

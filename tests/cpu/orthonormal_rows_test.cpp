@@ -15,7 +15,8 @@ template <class T>
 std::vector<T> orthonormal(const test::Dense& x) {
   std::vector<T> rows(x.data.begin(), x.data.end());
   std::vector<T> scratch(static_cast<std::size_t>(orthonormal_rows_scratch<T>(x.rows, x.cols)));
-  orthonormal_rows(rows.data(), x.rows, x.cols, scratch.data());
+  std::vector<double> errors(static_cast<std::size_t>(x.rows));
+  orthonormal_rows(rows.data(), x.rows, x.cols, errors.data(), scratch.data());
   return rows;
 }
 

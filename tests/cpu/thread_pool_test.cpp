@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "trasmuon/error.h"
+#include "support/error_of.h"
 #include "trasmuon/threads.h"
 
 namespace trasmuon::cpu {
@@ -30,6 +30,21 @@ TEST_F(Threads, EveryIndexRunsOnce) {
         ++hits[static_cast<std::size_t>(i)];
       });
       for (const auto& hit : hits) EXPECT_EQ(hit, 1);
+    }
+  }
+}
+
+TEST_F(Threads, NoMoreWorkersThanTheCallerHasMemoryFor) {
+  set_num_threads(6);
+  for (int most_workers : {1, 2, 3}) {
+    for (int round = 0; round < 50; ++round) {
+      std::atomic<int> total = 0;
+      auto body = [&](std::int64_t, int worker) {
+        EXPECT_LT(worker, most_workers);
+        ++total;
+      };
+      parallel_for(200, body, most_workers);
+      EXPECT_EQ(total, 200);
     }
   }
 }
@@ -61,12 +76,7 @@ TEST_F(Threads, AnExceptionReachesTheCallerAndThePoolSurvives) {
 }
 
 TEST_F(Threads, OutOfRangeCountsAreRefused) {
-  try {
-    set_num_threads(0);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "trasmuon: threads must be in [1, 1024], got 0");
-  }
+  EXPECT_EQ(test::error_of([] { set_num_threads(0); }), "trasmuon: threads must be in [1, 1024], got 0");
   EXPECT_EQ(num_threads(), before);
 }
 

@@ -5,44 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <stdexcept>
-
-#include "support/memory.h"
+#include "support/cuda_memory.h"
 
 namespace trasmuon::test {
-
-inline void check_cuda(cudaError_t error) {
-  if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
-}
-
-class CudaMemory final : public Memory {
- public:
-  CudaMemory() = default;
-  CudaMemory(const CudaMemory&) = delete;
-  CudaMemory& operator=(const CudaMemory&) = delete;
-  ~CudaMemory() override {
-    for (void* block : blocks_) (void)cudaFree(block);
-  }
-  Device device() const override { return Device::cuda(0); }
-  /// Filled with NaN: what is not written shows.
-  void* allocate(std::size_t bytes) override {
-    void* data = nullptr;
-    check_cuda(cudaMalloc(&data, bytes));
-    check_cuda(cudaMemset(data, 0xFF, bytes));
-    blocks_.push_back(data);
-    return data;
-  }
-  void write(void* to, const void* host, std::size_t bytes) override {
-    check_cuda(cudaMemcpy(to, host, bytes, cudaMemcpyHostToDevice));
-  }
-  void read(void* host, const void* from, std::size_t bytes) override {
-    check_cuda(cudaDeviceSynchronize());
-    check_cuda(cudaMemcpy(host, from, bytes, cudaMemcpyDeviceToHost));
-  }
-
- private:
-  std::vector<void*> blocks_;
-};
 
 /// Skips, with the reason, where there is no GPU. Where there is one, a backend that cannot use it is a failure.
 class OnGpu : public testing::Test {

@@ -35,14 +35,14 @@ void expect_same(Twins<T>& twins, double tolerance, const std::string& where) {
   }
 }
 
-TEST_F(CudaDiagnostics, AreTheCpus) {
+TEST_F(CudaDiagnostics, EqualTheCpus) {
   for (const Options& options :
        {Options(TrasMuonOptions{.lr = 0.02}), Options(TrasMuonOptions{.lr = 0.02, .orthogonalize = false}),
         Options(NorMuonOptions{}), Options(MuonOptions{}), Options(DionOptions{.rank_fraction = 0.4})}) {
     Twins<double> twins(options, options, memory, mixed_items(), 1, {.diagnostics = true});
     expect_same(twins, 0, "before the first step");
-    for (int t = 0; t < 12; ++t) {
-      twins.step(t % 5 == 3 ? 30 : 1, t == 7 ? 2 : -1);
+    for (int t = 0; t < steps_of(12); ++t) {
+      twins.step(t % 5 == 3 ? 30 : 1, t == 4 ? 2 : -1);
       if (t % 3 == 1) expect_same(twins, 1e-9, describe(options) + " step " + std::to_string(t));
     }
     EXPECT_LE(twins.distance(), 1e-11);
@@ -61,8 +61,8 @@ TEST_F(CudaDiagnostics, DescribeWhatWasRoundedTo16Bits) {
   }
 }
 
-/// f64 and f32 go in two parts, one after the other: the second must not have overwritten the first.
-TEST_F(CudaDiagnostics, OfSeveralParts) {
+/// f64 and f32 matrices are two shards, run one after the other: the second must not overwrite the first.
+TEST_F(CudaDiagnostics, OfSeveralShards) {
   for (const Options& options : {Options(TrasMuonOptions{.ns_precision = NewtonSchulzPrecision::f32}),
                                  Options(DionOptions{.rank_fraction = 0.5})}) {
     Memory host;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "support/dion_rank.h"
 #include "twins.h"
 
 namespace trasmuon::test {
@@ -16,7 +17,7 @@ TEST_F(CudaDion, FollowsTheCpuInDouble) {
   for (double rank_fraction : {0.1, 0.5, 1.0}) {
     const DionOptions options{.lr = 0.02, .weight_decay = 0.1, .rank_fraction = rank_fraction};
     Twins<double> twins(options, options, memory);
-    for (int t = 0; t < 20; ++t) twins.step(t % 7 == 3 ? 30 : 1, t == 10 ? 2 : -1);
+    for (int t = 0; t < steps_of(20); ++t) twins.step(t % 7 == 3 ? 30 : 1, t == 4 ? 2 : -1);
     // B Q is well conditioned here: what differs is the order of summation, and Gram-Schmidt's within a block.
     EXPECT_LE(twins.distance(), 1e-12) << rank_fraction;
     for (std::size_t i = 0; i < twins.count(); ++i) {
@@ -24,20 +25,20 @@ TEST_F(CudaDion, FollowsTheCpuInDouble) {
       EXPECT_LE(largest_difference(ours, theirs), 1e-11) << rank_fraction << " parameter " << i;
     }
     EXPECT_EQ(state<std::int64_t>(twins.gpu(), 2, "skipped"), std::vector<std::int64_t>{1});
-    EXPECT_EQ(state<std::int64_t>(twins.gpu(), 2, "step"), std::vector<std::int64_t>{19});
+    EXPECT_EQ(state<std::int64_t>(twins.gpu(), 2, "step"), std::vector<std::int64_t>{steps_of(20) - 1});
   }
 }
 
 TEST_F(CudaDion, FollowsTheCpuInSingle) {
   const DionOptions options{.lr = 0.02, .rank_fraction = 0.25};
   Twins<float> twins(options, options, memory);
-  for (int t = 0; t < 20; ++t) twins.step();
+  for (int t = 0; t < steps_of(20); ++t) twins.step();
   EXPECT_LE(twins.distance(), 1e-5);
 }
 
 TEST_F(CudaDion, SchedulesTakeEffect) {
   Twins<double> twins(DionOptions{.rank_fraction = 0.5}, DionOptions{.rank_fraction = 0.5}, memory);
-  for (int t = 0; t < 8; ++t) {
+  for (int t = 0; t < steps_of(8); ++t) {
     for (Optimizer* o : {&twins.cpu(), &twins.gpu()}) {
       o->set_lr(0.05 / (1 + t));
       o->set(0, "momentum", 0.9 - 0.1 * t);
@@ -68,6 +69,12 @@ TEST_F(CudaDion, DependentColumnsAddNothing) {
   EXPECT_LE(largest_difference(memory.fetch<double>(device, w.size()), w), 1e-10);
 }
 
+TEST_F(CudaDion, AStepHasTheRankOfItsGradients) {
+  expect_steps_of_rank<float>(20, 300, 1, 12, 1, memory);
+  expect_steps_of_rank<double>(20, 300, 1, 12, 1, memory);
+  expect_steps_of_rank<float>(40, 36, 2, 6, 2, memory);  // more than one block of rows
+}
+
 TEST_F(CudaDion, ASkippedStepAndAMissingGradientLeaveEverything) {
   Twins<float> twins(DionOptions{}, DionOptions{}, memory);
   twins.step();
@@ -84,8 +91,8 @@ TEST_F(CudaDion, ASkippedStepAndAMissingGradientLeaveEverything) {
 
 TEST_F(CudaDion, SameInputSameBits) {
   Twins<float> one(DionOptions{}, DionOptions{}, memory), other(DionOptions{}, DionOptions{}, memory);
-  for (int t = 0; t < 5; ++t) one.step();
-  for (int t = 0; t < 5; ++t) other.step();
+  for (int t = 0; t < steps_of(5); ++t) one.step();
+  for (int t = 0; t < steps_of(5); ++t) other.step();
   for (std::size_t i = 0; i < one.count(); ++i) {
     EXPECT_EQ(memory.fetch<float>(one.device_weight(i), one.elements(i)),
               memory.fetch<float>(other.device_weight(i), other.elements(i)));

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cuda_memory.h"
+#include "support/error_of.h"
 #include "support/model.h"
 #include "trasmuon/trasmuon.h"
 
@@ -11,16 +12,6 @@ namespace trasmuon::test {
 namespace {
 
 using CudaOptimizer = OnGpu;
-
-template <class Body>
-std::string refusal(Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was refused";
-}
 
 /// A matrix under TrasMuon and a vector under AdamW.
 struct Model {
@@ -71,15 +62,15 @@ TEST_F(CudaOptimizer, WorksOnTheCallersStream) {
   check_cuda(cudaStreamDestroy(stream));
 }
 
-TEST_F(CudaOptimizer, CanBeRecordedInTheCallersGraph) {
+TEST_F(CudaOptimizer, CanBeCapturedInTheCallersGraph) {
   cudaStream_t stream = nullptr;
   check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   Model model(memory, Device::cuda(0)), reference(memory, Device::cuda(0));
-  EXPECT_EQ(refusal([&] {
+  EXPECT_EQ(error_of([&] {
               check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
               model.optimizer.step(model.gradients(), stream);
             }),
-            "cuda: step once outside before recording it in a graph of your own");
+            "cuda: run one step before you capture a step in a graph of your own");
   cudaGraph_t graph = nullptr;
   check_cuda(cudaStreamEndCapture(stream, &graph));
   check_cuda(cudaGraphDestroy(graph));
@@ -100,17 +91,17 @@ TEST_F(CudaOptimizer, CanBeRecordedInTheCallersGraph) {
   check_cuda(cudaStreamDestroy(stream));
 }
 
-TEST_F(CudaOptimizer, ARecordedStepKeepsItsGradientsAndScalars) {
+TEST_F(CudaOptimizer, ACapturedStepKeepsItsGradientsAndScalars) {
   cudaStream_t stream = nullptr;
   check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   Model model(memory, Device::cuda(0)), reference(memory, Device::cuda(0));
-  std::vector<TensorView> recorded = model.gradients(), between = model.gradients();
-  recorded[0] = view(Model::fill(memory, 64 * 48, 5), {64, 48});
+  std::vector<TensorView> captured = model.gradients(), between = model.gradients();
+  captured[0] = view(Model::fill(memory, 64 * 48, 5), {64, 48});
   between[0] = view(Model::fill(memory, 64 * 48, 6), {64, 48});
   model.optimizer.step(model.gradients(), stream);
   model.optimizer.set_lr(0.05);
   check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-  model.optimizer.step(recorded, stream);
+  model.optimizer.step(captured, stream);
   cudaGraph_t graph = nullptr;
   check_cuda(cudaStreamEndCapture(stream, &graph));
   cudaGraphExec_t exec = nullptr;
@@ -127,9 +118,9 @@ TEST_F(CudaOptimizer, ARecordedStepKeepsItsGradientsAndScalars) {
     reference.optimizer.step(gradients);
   };
   reference.optimizer.step(reference.gradients());
-  step(recorded, 0.05);
+  step(captured, 0.05);
   step(between, 0.1);
-  step(recorded, 0.05);
+  step(captured, 0.05);
   EXPECT_EQ(memory.fetch<float>(model.w, 64 * 48), memory.fetch<float>(reference.w, 64 * 48));
   EXPECT_EQ(memory.fetch<float>(model.b, 64), memory.fetch<float>(reference.b, 64));
   check_cuda(cudaGraphExecDestroy(exec));
@@ -137,7 +128,7 @@ TEST_F(CudaOptimizer, ARecordedStepKeepsItsGradientsAndScalars) {
   check_cuda(cudaStreamDestroy(stream));
 }
 
-TEST_F(CudaOptimizer, ARecordedStepTakesRefreshedOptions) {
+TEST_F(CudaOptimizer, ACapturedStepTakesRefreshedOptions) {
   cudaStream_t stream = nullptr;
   check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   Model model(memory, Device::cuda(0)), reference(memory, Device::cuda(0));
@@ -161,9 +152,9 @@ TEST_F(CudaOptimizer, ARecordedStepTakesRefreshedOptions) {
   EXPECT_EQ(memory.fetch<float>(model.w, 64 * 48), memory.fetch<float>(reference.w, 64 * 48));
   EXPECT_EQ(memory.fetch<float>(model.b, 64), memory.fetch<float>(reference.b, 64));
 
-  model.optimizer.set(0, "ns_steps", 3);  // other kernels than were recorded
+  model.optimizer.set(0, "ns_steps", 3);  // needs other kernels than were captured
   EXPECT_THROW(model.optimizer.refresh_recorded(stream), Error);
-  model.optimizer.step(model.gradients(), stream);  // the plan that was recorded is gone
+  model.optimizer.step(model.gradients(), stream);  // replaces the plan that was captured
   EXPECT_THROW(model.optimizer.refresh_recorded(stream), Error);
   model.optimizer.set(0, "ns_steps", 5);
   model.optimizer.step(model.gradients(), stream);
@@ -227,10 +218,10 @@ TEST_F(CudaOptimizer, CheckpointsCarryOverBetweenDevices) {
   EXPECT_EQ(a, b);
 }
 
-TEST_F(CudaOptimizer, WhatIsNotThereIsRefused) {
+TEST_F(CudaOptimizer, AMissingDeviceIsRefused) {
   float* w = Model::fill(memory, 64, 1);
   const auto build = [&](const Options& options, Device device) {
-    return refusal([&] { Optimizer({{options, {{.name = "w", .weight = view(w, {8, 8}), .device = device}}}}); });
+    return error_of([&] { Optimizer({{options, {{.name = "w", .weight = view(w, {8, 8}), .device = device}}}}); });
   };
   EXPECT_THAT(build(TrasMuonOptions{}, Device::cuda(99)), testing::StartsWith("cuda: device must be < "));
 }

@@ -35,7 +35,7 @@ double distance(Memory& memory, const Shape& shape, NewtonSchulzOptions options)
   return std::isnan(apart) ? INFINITY : std::sqrt(apart / all);
 }
 
-TEST_F(CudaOrthogonalize, IsTheCpus) {
+TEST_F(CudaOrthogonalize, FollowsTheCpu) {
   const auto f32 = NewtonSchulzPrecision::f32, tf32 = NewtonSchulzPrecision::tf32;
   for (const Shape& shape : kShapes) {
     for (int steps : {0, 1, 5}) {
@@ -44,13 +44,13 @@ TEST_F(CudaOrthogonalize, IsTheCpus) {
       EXPECT_LE((distance<float, float>(memory, shape, {.steps = steps, .precision = f32})), 2e-4) << where;
       EXPECT_LE((distance<float, float>(memory, shape, {.steps = steps, .precision = tf32})), 3e-2) << where;
       EXPECT_LE((distance<bf16, float>(memory, shape, {.steps = steps, .precision = f32})), 2e-4) << where;
-      // What is rounded to bf16 at the end may be rounded the other way.
+      // The final rounding to bf16 may go the other way.
       EXPECT_LE((distance<float, bf16>(memory, shape, {.steps = steps, .precision = f32})), 0x1p-9) << where;
     }
   }
 }
 
-TEST_F(CudaOrthogonalize, IsTheCpusIn16Bits) {
+TEST_F(CudaOrthogonalize, FollowsTheCpuIn16Bits) {
   for (const Shape& shape : kShapes) {
     for (int steps : {0, 1, 5}) {
       EXPECT_LE((distance<float, float>(memory, shape, {.steps = steps})), 3e-2) << to_string(shape) << " " << steps;
@@ -77,7 +77,7 @@ TEST_F(CudaOrthogonalize, InPlaceWithRowStridesOnAStream) {
   check_cuda(cudaStreamDestroy(stream));
 }
 
-TEST_F(CudaOrthogonalize, CannotBeRecorded) {
+TEST_F(CudaOrthogonalize, CannotBeCaptured) {
   const TensorView x = view(memory.copy(std::vector<float>(16, 1.0f)), {4, 4});
   orthogonalize(x, x, {.device = Device::cuda(0)});
   cudaStream_t stream = nullptr;
@@ -85,10 +85,26 @@ TEST_F(CudaOrthogonalize, CannotBeRecorded) {
   check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   EXPECT_EQ(error_of([&] { orthogonalize(x, x, {.device = Device::cuda(0), .stream = stream}); }),
-            "orthogonalize: cannot be recorded in a graph");
+            "orthogonalize: cannot be captured in a graph");
   check_cuda(cudaStreamEndCapture(stream, &graph));
   check_cuda(cudaGraphDestroy(graph));
   check_cuda(cudaStreamDestroy(stream));
+}
+
+TEST_F(CudaOrthogonalize, AnyFiniteDoubleWorks) {
+  std::mt19937_64 rng(12);
+  const Shape shape{70, 9};
+  const auto values = random_values<double>(shape.elements(), rng);
+  const auto result = [&](int exponent) {
+    std::vector<double> in(values);
+    for (double& x : in) x = std::ldexp(x, exponent);
+    double* x = memory.copy(in);
+    orthogonalize(view(x, shape), view(x, shape), {.eps = 0, .device = Device::cuda(0)});
+    return memory.fetch<double>(x, in.size());
+  };
+  const auto expected = result(0);
+  EXPECT_GT(std::abs(expected[0]), 1e-4);
+  for (int exponent : {-1000, -540, 510, 1000}) EXPECT_EQ(result(exponent), expected) << "2^" << exponent;
 }
 
 TEST_F(CudaOrthogonalize, ZeroStaysZero) {

@@ -17,7 +17,7 @@ TEST_F(CudaTrajectory, FollowsTheCpuInDouble) {
     const auto* trasmuon = std::get_if<TrasMuonOptions>(&options);
     const bool skips = trasmuon == nullptr || !trasmuon->literal;
     Twins<double> twins(options, options, memory);
-    for (int t = 0; t < 50; ++t) twins.step(t % 7 == 3 ? 30 : 1, skips && t == 20 ? 2 : -1);
+    for (int t = 0; t < steps_of(50); ++t) twins.step(t % 7 == 3 ? 30 : 1, skips && t == 4 ? 2 : -1);
     EXPECT_LE(twins.distance(), 1e-11) << describe(options);
   }
 }
@@ -29,7 +29,7 @@ TEST_F(CudaTrajectory, FollowsTheCpuFor200Steps) {
   for (NewtonSchulzPrecision precision : precisions)
     on_gpu.emplace_back(TrasMuonOptions{.lr = 0.02, .ns_precision = precision});
   Twins<float> twins(TrasMuonOptions{.lr = 0.02, .ns_form = NewtonSchulzForm::standard}, on_gpu, memory);
-  for (int t = 0; t < 200; ++t) twins.step(t % 7 == 3 ? 30 : 1, t == 20 ? 2 : -1);
+  for (int t = 0; t < steps_of(200); ++t) twins.step(t % 7 == 3 ? 30 : 1, t == 4 ? 2 : -1);
   for (std::size_t k = 0; k < precisions.size(); ++k)
     EXPECT_LE(twins.distance(k), tolerance(precisions[k])) << get_field(on_gpu[k], "ns_precision");
 }
@@ -40,7 +40,7 @@ TEST_F(CudaTrajectory, StandardFormIn16Bits) {
       on_cpu,
       TrasMuonOptions{.lr = 0.02, .ns_form = NewtonSchulzForm::standard, .ns_precision = NewtonSchulzPrecision::f16},
       memory);
-  for (int t = 0; t < 50; ++t) twins.step();
+  for (int t = 0; t < steps_of(50); ++t) twins.step();
   EXPECT_LE(twins.distance(), 1e-2);
 }
 
@@ -52,8 +52,8 @@ TEST_F(CudaTrajectory, MomentumInBf16) {
                                   .ns_precision = NewtonSchulzPrecision::f32,
                                   .momentum_dtype = MomentumDType::bf16};
     Twins<float> twins(options, options, memory);
-    for (int t = 0; t < 50; ++t) twins.step(t % 7 == 3 ? 30 : 1, t == 20 ? 2 : -1);
-    // The last bit of f32 turns a rounding to bf16 now and then.
+    for (int t = 0; t < steps_of(50); ++t) twins.step(t % 7 == 3 ? 30 : 1, t == 4 ? 2 : -1);
+    // The last bit of f32 sometimes changes a rounding to bf16.
     EXPECT_LE(twins.distance(), 1e-3) << nesterov;
     EXPECT_EQ(twins.gpu().state_bytes(), twins.cpu().state_bytes());
   }
@@ -74,7 +74,7 @@ TEST_F(CudaTrajectory, ANonFiniteGradientIsSkippedAndCounted) {
 
 TEST_F(CudaTrajectory, SchedulesTakeEffect) {
   Twins<double> twins(TrasMuonOptions{}, TrasMuonOptions{}, memory);
-  for (int t = 0; t < 20; ++t) {
+  for (int t = 0; t < steps_of(20); ++t) {
     for (Optimizer* o : {&twins.cpu(), &twins.gpu()}) {
       o->set_lr(0.05 / (1 + t));
       o->set(0, "weight_decay", 0.1 * t);
@@ -87,11 +87,11 @@ TEST_F(CudaTrajectory, SchedulesTakeEffect) {
 TEST_F(CudaTrajectory, TheScaleOfTheGradientDoesNotMatter) {
   const TrasMuonOptions options{.lr = 0.02};
   Twins<float> ordinary(options, options, memory), tiny(options, options, memory);
-  for (int t = 0; t < 10; ++t) {
+  for (int t = 0; t < steps_of(10); ++t) {
     ordinary.step(1);
     tiny.step(0x1p-40);
   }
-  // Not to the bit: what eps adds to the norm, 1e-8 of it at most, may turn a rounding.
+  // Not to the bit: what eps adds to the norm, 1e-8 of it at most, may change a rounding.
   for (std::size_t i = 0; i < ordinary.count(); ++i) {
     const auto one = memory.fetch<float>(ordinary.device_weight(i), ordinary.elements(i));
     const auto other = memory.fetch<float>(tiny.device_weight(i), tiny.elements(i));
@@ -102,8 +102,8 @@ TEST_F(CudaTrajectory, TheScaleOfTheGradientDoesNotMatter) {
 TEST_F(CudaTrajectory, SameInputSameBits) {
   const TrasMuonOptions options{.lr = 0.02};
   Twins<float> one(options, options, memory), other(options, options, memory);
-  for (int t = 0; t < 20; ++t) one.step();
-  for (int t = 0; t < 20; ++t) other.step();
+  for (int t = 0; t < steps_of(20); ++t) one.step();
+  for (int t = 0; t < steps_of(20); ++t) other.step();
   for (std::size_t i = 0; i < one.count(); ++i) {
     EXPECT_EQ(memory.fetch<float>(one.device_weight(i), one.elements(i)),
               memory.fetch<float>(other.device_weight(i), other.elements(i)));

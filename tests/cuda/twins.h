@@ -6,23 +6,11 @@
 #include <optional>
 
 #include "cuda_memory.h"
+#include "sizes.h"
 #include "support/model.h"
 #include "trasmuon/trasmuon.h"
 
 namespace trasmuon::test {
-
-struct Item {
-  Shape shape;
-  bool transposed = false;
-  std::vector<std::int64_t> row_blocks = {};
-};
-
-/// Odd shapes, thin ones, more than one tile, storage [in, out], blocks, experts, convolutions.
-inline std::vector<Item> mixed_items() {
-  return {{{5, 7}},           {{33, 65}},      {{127, 257}},  {{257, 127}}, {{130, 300}, true},
-          {{300, 131}, true}, {{64, 200}},     {{64, 200}},   {{1, 40}},    {{96, 80}, false, {32, 64}},
-          {{3, 48, 40}},      {{24, 5, 3, 3}}, {{200, 1100}}, {{1100, 72}}};
-}
 
 /// The same parameters on the CPU (f64 or f32) and on the GPU, there once or under several options,
 /// stepped with the same gradients.
@@ -107,8 +95,8 @@ class Twins {
   std::vector<Gpu> gpus_;
 };
 
-/// What 200 steps of lr 0.02 on weights of order one may deviate. Every step rounds the direction:
-/// the distance grows with the square root of their number.
+/// How far weights of order one may deviate after 200 steps with lr 0.02. Every step rounds the direction, so the
+/// distance grows with the square root of the number of steps.
 inline double tolerance(NewtonSchulzPrecision precision) {
   switch (precision) {
     case NewtonSchulzPrecision::f32: return 1e-5;

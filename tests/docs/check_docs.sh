@@ -3,9 +3,9 @@
 #
 #   check_docs.sh ROOT LIBRARY_DIR DESCRIBE    the documentation says what the code does
 #
-# README's C++ blocks are examples/quickstart.cpp and examples/libtorch_quickstart.cpp; every
-# cpp and c snippet of docs/api.md compiles without warnings and runs; the option tables of
-# docs/api.md are what describe() prints.
+# Links between pages lead to files; every cpp and c snippet of docs/api.md compiles without
+# warnings and runs; those of docs/cuda.md compile; the option tables of docs/api.md are what
+# describe() prints.
 set -euo pipefail
 root=$1 library=$2 describe=$3
 work=$(mktemp -d)
@@ -21,14 +21,11 @@ blocks() {
     open { print > file }' "$1"
 }
 
-blocks "$root/README.md" cpp
-number=0
-for example in quickstart libtorch_quickstart; do
-  number=$((number + 1))
-  grep -v '^// SPDX' "$root/examples/$example.cpp" | diff "$work/block0$number.cpp" - ||
-    { echo "README.md: C++ block $number is not examples/$example.cpp"; exit 1; }
+for page in "$root"/*.md "$root"/docs/*.md "$root"/docs/*/*.md; do
+  while read -r target; do
+    [[ -e $(dirname "$page")/$target ]] || { echo "${page#"$root"/}: no such file: $target"; exit 1; }
+  done < <(grep -oE '\]\([^)#:]+[)#]' "$page" | sed -E 's/^..(.*).$/\1/' | sort -u)
 done
-rm -f "$work"/block*
 
 blocks "$root/docs/api.md" cpp c
 flags=(-Wall -Wextra -Werror -Wno-unused-variable -I"$root/include")
@@ -49,7 +46,16 @@ for block in block*.cpp block*.c; do
 done
 ((count >= 10)) || { echo "docs/api.md: only $count snippets found"; exit 1; }
 
+mv "$preamble" preamble.cpp
+rm block*
+blocks "$root/docs/cuda.md" cpp
+for block in block*.cpp; do
+  { cat preamble.cpp; echo 'void snippet(float* w, float* g, void* stream) {'; cat "$block"; echo '}'; } >program.cpp
+  "${CXX:-c++}" -std=c++20 "${flags[@]}" -fsyntax-only program.cpp ||
+    { echo "docs/cuda.md: snippet $block does not compile"; exit 1; }
+done
+
 while IFS= read -r line; do
   grep -qF -- "$line" "$root/docs/api.md" || { echo "docs/api.md: the option tables lack: $line"; exit 1; }
 done < <("$describe")
-echo "README's snippets, $count API snippets and the option tables agree with the code"
+echo "the links, $count API snippets and the option tables agree with the code"

@@ -7,10 +7,12 @@
 #include <sstream>
 
 #include "libtorch/net.h"
-#include "libtorch/refusal.h"
+#include "support/error_of.h"
 
 namespace trasmuon::libtorch {
 namespace {
+
+using test::error_of;
 
 std::string saved(const torch::optim::Optimizer& optimizer) {
   std::ostringstream stream;
@@ -74,7 +76,7 @@ TEST(Archive, AGroupAddedThroughTheBaseClassIsSaved) {
   Net net, other;
   Muon optimizer({net.up}, {}), loaded({other.up}, {});
   static_cast<torch::optim::Optimizer&>(optimizer).add_param_group(OptimizerParamGroup({net.down}));
-  EXPECT_EQ(refusal([&] { load(loaded, saved(optimizer)); }), "load: must have 1 groups, got 2");
+  EXPECT_EQ(error_of([&] { load(loaded, saved(optimizer)); }), "load: archive must have 1 groups, got 2");
   loaded.add_param_group(OptimizerParamGroup({other.down}));
   load(loaded, saved(optimizer));
 }
@@ -88,7 +90,7 @@ TEST(Archive, WhatDoesNotFitIsRefusedAndChangesNothing) {
   };
   const torch::Tensor before = momentum().clone();
   const auto text = [&](const torch::optim::Optimizer& other) {
-    const std::string refused = refusal([&] { load(optimizer, saved(other)); });
+    const std::string refused = error_of([&] { load(optimizer, saved(other)); });
     EXPECT_EQ(std::get<TrasMuonOptions>(optimizer.options()).lr, 0.1);
     return refused;
   };
@@ -97,7 +99,7 @@ TEST(Archive, WhatDoesNotFitIsRefusedAndChangesNothing) {
   EXPECT_EQ(text(TrasMuon({other.up}, {})), "load: group 0: must have 2 parameters, got 1");
   EXPECT_EQ(text(TrasMuon({other.up, other.up.detach().t().contiguous()}, {})),
             "load: parameter 'group0.1': state 'momentum' must be Float [9, 12], got Float [6, 12]");
-  EXPECT_EQ(text(TrasMuon(other, {}, {})), "load: must have 1 groups, got 2");
+  EXPECT_EQ(text(TrasMuon(other, {}, {})), "load: archive must have 1 groups, got 2");
   OptimizerParamGroup named = group({other.up, other.down}, TrasMuonOptions{});
   options_of(named).parameters = {{.name = "up", .weight = {}}};
   EXPECT_EQ(text(TrasMuon(std::vector{named})), "load: parameter must be 'group0.0', got 'up'");
@@ -105,18 +107,19 @@ TEST(Archive, WhatDoesNotFitIsRefusedAndChangesNothing) {
   EXPECT_EQ(text(TrasMuon(std::vector{named})),
             "load: parameter 'group0.0': layout must be automatic, got automatic 4 8");
   EXPECT_EQ(text(torch::optim::AdamW(other.parameters())),
-            "load: has no 'format', so trasmuon::libtorch did not write it");
+            "load: archive has no 'format'; it was not written by trasmuon::libtorch");
   EXPECT_TRUE(momentum().equal(before));
   Net half(torch::kBFloat16);
   AdamW with({half.up}, {}, {.master_weights = true}), without({half.up}, {});
-  EXPECT_EQ(refusal([&] { load(without, saved(with)); }), "load: parameter 'group0.0': has no state 'master' here");
-  EXPECT_EQ(refusal([&] { load(with, saved(without)); }), "load: parameter 'group0.0': state 'master' is missing");
+  EXPECT_EQ(error_of([&] { load(without, saved(with)); }),
+            "load: parameter 'group0.0': this optimizer has no state 'master'");
+  EXPECT_EQ(error_of([&] { load(with, saved(without)); }), "load: parameter 'group0.0': state 'master' is missing");
 }
 
 TEST(Archive, DionsRankMustFit) {
   Net net;
   Dion full({net.up}, {.lr = 0.5}), half({net.up}, {.rank_fraction = 0.5});
-  EXPECT_EQ(refusal([&] { load(full, saved(half)); }),
+  EXPECT_EQ(error_of([&] { load(full, saved(half)); }),
             "load: parameter 'group0.0': state 'basis' must be Float [36], got Float [18]");
   EXPECT_EQ(std::get<DionOptions>(full.options()).lr, 0.5);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step on a GPU goes on torch's current stream, waits for nothing, and can be recorded.
+// A step on a GPU goes on torch's current stream, waits for nothing, and can be captured.
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -7,10 +7,12 @@
 
 #include "libtorch/net.h"
 #include "libtorch/on_gpu.h"
-#include "libtorch/refusal.h"
+#include "support/error_of.h"
 
 namespace trasmuon::libtorch {
 namespace {
+
+using test::error_of;
 
 using LibtorchStreams = LibtorchOnGpu;
 
@@ -64,74 +66,74 @@ TEST_F(LibtorchStreams, AStepDoesNotWaitForTheDevice) {
     for (std::int64_t i = 0; i < kCount; ++i) weights[static_cast<std::size_t>(2 + i)].mutable_grad() = kept.back()[i];
     optimizer.step();
   };
-  step();  // plans and records
+  step();  // builds the plan and its graph
   torch::cuda::synchronize();
   delay.enqueue();
   for (int i = 0; i < 3; ++i) step();
   EXPECT_FALSE(c10::cuda::getCurrentCUDAStream().query()) << "the stream was waited for";
 }
 
-TEST_F(LibtorchStreams, AStepCanBeRecorded) {
+TEST_F(LibtorchStreams, AStepCanBeCaptured) {
   const c10::cuda::CUDAStreamGuard guard(c10::cuda::getStreamFromPool());
-  Net recorded, plain;
-  recorded.to(torch::kCUDA);
+  Net captured, plain;
+  captured.to(torch::kCUDA);
   plain.to(torch::kCUDA);
-  TrasMuon optimizer(recorded, {.lr = 0.02}), reference(plain, {.lr = 0.02});
-  recorded.backward();
+  TrasMuon optimizer(captured, {.lr = 0.02}), reference(plain, {.lr = 0.02});
+  captured.backward();
   std::vector<torch::Tensor> gradients;
   const auto take_gradients = [&](Net& net) {  // the same values at other addresses
     for (std::size_t i = 0; i < net.parameters().size(); ++i) {
-      gradients.push_back(recorded.parameters()[i].grad().clone());
+      gradients.push_back(captured.parameters()[i].grad().clone());
       net.parameters()[i].mutable_grad() = gradients.back();
     }
   };
   take_gradients(plain);
   optimizer.step();
-  take_gradients(recorded);
+  take_gradients(captured);
   at::cuda::CUDAGraph graph;
   graph.capture_begin();
   optimizer.step();
   graph.capture_end();
-  for (torch::Tensor& parameter : recorded.parameters()) parameter.mutable_grad() = torch::zeros_like(parameter);
+  for (torch::Tensor& parameter : captured.parameters()) parameter.mutable_grad() = torch::zeros_like(parameter);
   for (int i = 0; i < 4; ++i) graph.replay();
   for (int i = 0; i < 5; ++i) reference.step();
-  EXPECT_TRUE(same_bits(recorded.parameters(), plain.parameters()));
+  EXPECT_TRUE(same_bits(captured.parameters(), plain.parameters()));
   // Steps outside have their own gradients again.
   for (int i = 0; i < 2; ++i) {
-    for (Net* net : {&recorded, &plain}) {
+    for (Net* net : {&captured, &plain}) {
       for (torch::Tensor& parameter : net->parameters()) parameter.mutable_grad() = torch::ones_like(parameter);
     }
     optimizer.step();
     reference.step();
   }
-  EXPECT_TRUE(same_bits(recorded.parameters(), plain.parameters()));
+  EXPECT_TRUE(same_bits(captured.parameters(), plain.parameters()));
 }
 
-TEST_F(LibtorchStreams, ABackwardAndItsStepCanBeRecorded) {
+TEST_F(LibtorchStreams, ABackwardPassAndItsStepCanBeCaptured) {
   const c10::cuda::CUDAStreamGuard guard(c10::cuda::getStreamFromPool());
-  torch::Tensor recorded = start().requires_grad_(), plain = start().requires_grad_();
-  TrasMuon optimizer({recorded}, {.lr = 0.02}), reference({plain}, {.lr = 0.02});
+  torch::Tensor captured = start().requires_grad_(), plain = start().requires_grad_();
+  TrasMuon optimizer({captured}, {.lr = 0.02}), reference({plain}, {.lr = 0.02});
   const auto iterate = [](torch::Tensor& weight, TrasMuon& it) {
     weight.mutable_grad() = torch::Tensor();
     (weight.sin() - 0.5 * weight).square().sum().backward();
     it.step();
   };
-  iterate(recorded, optimizer);
+  iterate(captured, optimizer);
   at::cuda::CUDAGraph graph;
   graph.capture_begin();
-  iterate(recorded, optimizer);
+  iterate(captured, optimizer);
   graph.capture_end();
   for (int i = 0; i < 9; ++i) graph.replay();
   for (int i = 0; i < 10; ++i) iterate(plain, reference);
-  EXPECT_TRUE(recorded.detach().equal(plain.detach()));
+  EXPECT_TRUE(captured.detach().equal(plain.detach()));
 }
 
-TEST_F(LibtorchStreams, ARecordedStepTakesRefreshedOptions) {
+TEST_F(LibtorchStreams, ACapturedStepTakesRefreshedOptions) {
   const c10::cuda::CUDAStreamGuard guard(c10::cuda::getStreamFromPool());
-  torch::Tensor recorded = start(), plain = start();
-  recorded.mutable_grad() = torch::ones_like(recorded);
+  torch::Tensor captured = start(), plain = start();
+  captured.mutable_grad() = torch::ones_like(captured);
   plain.mutable_grad() = torch::ones_like(plain);
-  TrasMuon optimizer({recorded}, {.lr = 0.02}), reference({plain}, {.lr = 0.02});
+  TrasMuon optimizer({captured}, {.lr = 0.02}), reference({plain}, {.lr = 0.02});
   optimizer.step();
   reference.step();
   at::cuda::CUDAGraph graph;
@@ -145,19 +147,19 @@ TEST_F(LibtorchStreams, ARecordedStepTakesRefreshedOptions) {
     reference.param_groups().front().options().set_lr(lr);
     reference.step();
   }
-  EXPECT_TRUE(recorded.equal(plain));
+  EXPECT_TRUE(captured.equal(plain));
 }
 
-TEST_F(LibtorchStreams, TheFirstStepCannotBeRecorded) {
+TEST_F(LibtorchStreams, TheFirstStepCannotBeCaptured) {
   const c10::cuda::CUDAStreamGuard guard(c10::cuda::getStreamFromPool());
   torch::Tensor weight = start();
   TrasMuon optimizer({weight}, {});
   weight.mutable_grad() = torch::ones_like(weight);
   at::cuda::CUDAGraph graph;
   graph.capture_begin();
-  const std::string text = refusal([&] { optimizer.step(); });
+  const std::string text = error_of([&] { optimizer.step(); });
   graph.capture_end();
-  EXPECT_EQ(text, "cuda: step once outside before recording it in a graph of your own");
+  EXPECT_EQ(text, "cuda: run one step before you capture a step in a graph of your own");
 }
 
 }  // namespace

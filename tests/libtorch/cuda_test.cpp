@@ -7,10 +7,12 @@
 
 #include "libtorch/net.h"
 #include "libtorch/on_gpu.h"
-#include "libtorch/refusal.h"
+#include "support/error_of.h"
 
 namespace trasmuon::libtorch {
 namespace {
+
+using test::error_of;
 
 using LibtorchCuda = LibtorchOnGpu;
 
@@ -26,7 +28,7 @@ double distance(const std::vector<torch::Tensor>& a, const std::vector<torch::Te
   for (std::size_t i = 0; i < a.size(); ++i) {
     const torch::Tensor apart = a[i].detach().cpu().to(torch::kFloat64) - b[i].detach().cpu().to(torch::kFloat64);
     const double largest = apart.abs().max().item<double>();
-    worst = largest <= worst ? worst : largest;  // NaN counts as apart
+    worst = largest <= worst ? worst : largest;  // NaN counts as different
   }
   return worst;
 }
@@ -197,7 +199,7 @@ TEST_F(LibtorchCuda, AModelThatIsMovedAfterwardsIsRefused) {
   const auto before = copies(net.parameters());
   net.to(kGpu);
   net.backward();
-  EXPECT_EQ(refusal([&] { optimizer.step(); }),
+  EXPECT_EQ(error_of([&] { optimizer.step(); }),
             "parameter 'up_weight': must stay on cpu, got device cuda:0; build the optimizer after moving the model");
   net.to(torch::kCPU);
   EXPECT_TRUE(same_bits(net.parameters(), before));
@@ -209,7 +211,7 @@ TEST_F(LibtorchCuda, AGradientOnAnotherDeviceIsRefused) {
   torch::Tensor weight = torch::ones({4, 3}, kGpu);
   Muon optimizer({weight}, {});
   weight.mutable_grad() = torch::ones({4, 3});
-  EXPECT_EQ(refusal([&] { optimizer.step(); }),
+  EXPECT_EQ(error_of([&] { optimizer.step(); }),
             "gradient of 'group0.0': must be on cuda:0, as the weight, got device cpu");
 }
 

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is refused, in which words, and that nothing has changed then.
+// What is refused, with which text, and that a refused call changes nothing.
 #include <gtest/gtest.h>
 #include <torch/optim/adamw.h>
 
 #include "libtorch/net.h"
-#include "libtorch/refusal.h"
+#include "support/error_of.h"
 
 namespace trasmuon::libtorch {
 namespace {
+
+using test::error_of;
 
 torch::Tensor parameter(at::IntArrayRef sizes, torch::ScalarType type = torch::kFloat32) {
   return torch::ones(sizes, type).requires_grad_();
 }
 
-TEST(Errors, VectorsUnderAMatrixRuleNameTheWayOut) {
+TEST(Errors, VectorsUnderAMatrixRuleAreRefusedWithTheRemedy) {
   Net net;
-  EXPECT_EQ(refusal([&] { TrasMuon optimizer(net.parameters()); }),
+  EXPECT_EQ(error_of([&] { TrasMuon optimizer(net.parameters()); }),
             "parameter 'group0.1': trasmuon needs at least two dimensions, got shape [12]; build the optimizer from "
             "the module, which gives such parameters to AdamW, or put them into a group of their own with "
             "AdamWOptions");
 }
 
 TEST(Errors, ParametersOfTheWrongKind) {
-  const auto text = [](const torch::Tensor& tensor) { return refusal([&] { AdamW optimizer({tensor}, {}); }); };
+  const auto text = [](const torch::Tensor& tensor) { return error_of([&] { AdamW optimizer({tensor}, {}); }); };
   EXPECT_EQ(text(torch::ones({2, 3}, torch::kInt64)),
             "parameter 'group0.0': dtype must be Double, Float, BFloat16 or Half, got Long");
   EXPECT_EQ(text(parameter({2, 3}, torch::kComplexFloat)),
@@ -39,29 +41,29 @@ TEST(Errors, ParametersOfTheWrongKind) {
 
 TEST(Errors, GroupsAndSettings) {
   Net net;
-  EXPECT_EQ(refusal([&] { TrasMuon optimizer(std::vector<torch::Tensor>{}); }),
+  EXPECT_EQ(error_of([&] { TrasMuon optimizer(std::vector<torch::Tensor>{}); }),
             "group 0 (trasmuon): has no parameters");
-  EXPECT_EQ(refusal([&] {
+  EXPECT_EQ(error_of([&] {
               TrasMuon optimizer({net.up, net.up}, {});
             }),
             "parameter 'group0.1': shares memory with 'group0.0'");
   const std::vector<OptimizerParamGroup> foreign{
       OptimizerParamGroup({net.up}, std::make_unique<torch::optim::AdamWOptions>())};
-  EXPECT_EQ(refusal([&] { TrasMuon optimizer(foreign); }),
+  EXPECT_EQ(error_of([&] { TrasMuon optimizer(foreign); }),
             "group options must be trasmuon::libtorch::GroupOptions, got another optimizer's");
-  EXPECT_EQ(refusal([&] { TrasMuon optimizer(net, {.alpha = -1}); }), "trasmuon: alpha must be > 0, got -1");
-  EXPECT_EQ(refusal([&] { TrasMuon optimizer(net, {}, {}, {.state = [](auto, auto&) { return nullptr; }}); }),
+  EXPECT_EQ(error_of([&] { TrasMuon optimizer(net, {.alpha = -1}); }), "trasmuon: alpha must be > 0, got -1");
+  EXPECT_EQ(error_of([&] { TrasMuon optimizer(net, {}, {}, {.state = [](auto, auto&) { return nullptr; }}); }),
             "optimizer: state must be unset, torch tensors hold it");
   OptimizerParamGroup named = group({net.up}, MuonOptions{});
   options_of(named).parameters.resize(2);
-  EXPECT_EQ(refusal([&] { Muon optimizer(std::vector{named}); }), "group 0: names 2 parameters, but has 1 tensors");
+  EXPECT_EQ(error_of([&] { Muon optimizer(std::vector{named}); }), "group 0: names 2 parameters, but has 1 tensors");
 }
 
 TEST(Errors, AStepThatIsRefusedChangesNothing) {
   Net net;
   TrasMuon optimizer(net);
   const auto before = copies(net.parameters());
-  const auto text = [&] { return refusal([&] { optimizer.step(); }); };
+  const auto text = [&] { return error_of([&] { optimizer.step(); }); };
   net.backward();
   net.gain.mutable_grad() = torch::Tensor();
   net.head.mutable_grad() = net.head.grad().to_sparse();
@@ -75,7 +77,7 @@ TEST(Errors, AStepThatIsRefusedChangesNothing) {
   EXPECT_EQ(text(), "group 1: rule must stay adamw, got muon");
   optimizer.options(1) = AdamWOptions{};
   optimizer.param_groups()[0].options().set_lr(-0.5);
-  EXPECT_EQ(text(), "trasmuon: lr must be >= 0, got -0.5");
+  EXPECT_EQ(text(), "trasmuon: lr must be in [0, 1e+20], got -0.5");
   optimizer.param_groups()[0].options().set_lr(0.5);
   net.up.set_data(net.up.to(torch::kFloat64));
   EXPECT_EQ(text(),

@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include "libtorch/net.h"
-#include "libtorch/refusal.h"
+#include "support/error_of.h"
 
 namespace trasmuon::libtorch {
 namespace {
+
+using test::error_of;
 
 std::vector<std::string> names_of(const trasmuon::Optimizer& core, std::size_t group) {
   std::vector<std::string> names;
@@ -65,7 +67,7 @@ TEST(Groups, LayoutsAreReadWhenTheOptimizerIsBuilt) {
   TrasMuon optimizer(groups);
   EXPECT_EQ(optimizer.core().state(0, "step").shape, Shape({3}));
   EXPECT_EQ(optimizer.core().state(1, "c_ema").shape, Shape({1, 9}));
-  EXPECT_EQ(refusal([&] { parameter_of(groups, "sideways"); }), "no parameter named 'sideways'");
+  EXPECT_EQ(error_of([&] { parameter_of(groups, "sideways"); }), "no parameter named 'sideways'");
 }
 
 TEST(Groups, RulesMixInOneOptimizer) {
@@ -116,7 +118,7 @@ TEST(Groups, TensorsMayBeAddedToAGroup) {
 TEST(Groups, ARefusedGroupIsNotAdded) {
   Net net;
   Muon optimizer({net.up}, {.lr = 0.1});
-  EXPECT_NE(refusal([&] { optimizer.add_param_group(OptimizerParamGroup({net.up_bias})); }).find("'group1.0'"),
+  EXPECT_NE(error_of([&] { optimizer.add_param_group(OptimizerParamGroup({net.up_bias})); }).find("'group1.0'"),
             std::string::npos);
   EXPECT_EQ(optimizer.param_groups().size(), 1u);
   EXPECT_THROW(optimizer.add_param_group(OptimizerParamGroup({net.up})), c10::Error);  // torch: in more than one group

@@ -92,7 +92,7 @@ TEST(Training, OptionsOfAGroupCountFromTheNextStep) {
   EXPECT_TRUE(same_bits(net.parameters(), before));
 }
 
-TEST(Training, RefreshingRecordedStepsTakesTheOptionsAndStepsNothing) {
+TEST(Training, RefreshingCapturedStepsTakesTheOptionsAndStepsNothing) {
   Net net;
   TrasMuon optimizer(net, {.lr = 0.5});
   net.backward();

@@ -76,7 +76,7 @@ TEST(Diagnostics, IsometryErrorIsSmallForAConvergedDirection) {
   }
 }
 
-TEST(Diagnostics, OneEntryAMatrixAndMissingGradientsSayNotUpdated) {
+TEST(Diagnostics, OneEntryPerMatrixAndNotUpdatedWithoutAGradient) {
   std::mt19937_64 rng(84);
   Single<float> heads(TrasMuonOptions{}, random_values<float>(2 * 12 * 5, rng), {2, 12, 5},
                       [](Parameter& p) {

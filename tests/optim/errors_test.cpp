@@ -67,13 +67,42 @@ TEST_F(Errors, Construction) {
             "trasmuon: alpha must be > 0, got -1");
 }
 
+TEST_F(Errors, SizesBeyondTheAddressSpace) {
+  constexpr std::int64_t large = std::int64_t{1} << 62, wide = std::int64_t{1} << 59;
+  EXPECT_EQ(building({{"a", view(w.data(), {4, 6}), Layout::automatic, false, {large, large, large, large, 4}}}),
+            "parameter 'a': row_blocks must sum to the 4 output rows, got more than 64 bits hold");
+  // 2^61 elements of f64 take 2^64 bytes; of bf16 they fit, but a master weight does not.
+  std::vector<double> doubles(24);
+  std::vector<bf16> halves(24);
+  const std::string too_far = "parameter 'a': first and last element must be at most 2^53 elements apart, got shape ";
+  for (const Options& rule : {Options(TrasMuonOptions{}), Options(DionOptions{}), Options(AdamWOptions{})}) {
+    EXPECT_EQ(building({{"a", view(doubles.data(), {4, wide})}}, rule),
+              too_far + "[4, 576460752303423488] with row_stride 0");
+    EXPECT_EQ(building({{"a", view(halves.data(), {4, wide})}}, rule),
+              too_far + "[4, 576460752303423488] with row_stride 0");
+    EXPECT_EQ(building({{"a", view(w.data(), {4, 6}, large)}}, rule),
+              too_far + "[4, 6] with row_stride 4611686018427387904");
+    EXPECT_EQ(building({{"a", view(w.data(), {2, 2, 6}, large)}}, rule),
+              too_far + "[2, 2, 6] with row_stride 4611686018427387904");
+  }
+  EXPECT_EQ(building({{"a", view(halves.data(), {std::int64_t{1} << 62})}}, AdamWOptions{}),
+            too_far + "[4611686018427387904] with row_stride 0");
+  auto* last_page = reinterpret_cast<float*>(~std::uintptr_t{4095});
+  EXPECT_EQ(building({{"a", view(last_page, {4, 6}, 1024)}}),
+            "parameter 'a': data must be followed by 12312 bytes of addresses, got shape [4, 6] with row_stride 1024");
+  EXPECT_EQ(stepping(view(g.data(), {4, 6}, large)),
+            "gradient of 'w': first and last element must be at most 2^53 elements apart, got shape [4, 6] with "
+            "row_stride 4611686018427387904");
+}
+
 TEST_F(Errors, Stepping) {
   std::vector<double> doubles(24);
   std::vector<std::int64_t> integers(24);
   EXPECT_EQ(stepping(view(g.data(), {6, 4})), "gradient of 'w': shape must be [4, 6], got [6, 4]");
   EXPECT_EQ(stepping(view(doubles.data(), {4, 6})), "gradient of 'w': dtype must be f32, bf16 or f16, got f64");
   EXPECT_EQ(stepping(view(integers.data(), {4, 6})), "gradient of 'w': dtype must be f64, f32, bf16 or f16, got i64");
-  EXPECT_EQ(stepping(view(g.data(), {4, 6}, 3)), "gradient of 'w': row_stride must be 0 or >= 6, got 3");
+  EXPECT_EQ(stepping(view(g.data(), {4, 6}, 3)),
+            "gradient of 'w': row_stride must be 0 or >= 6 (the row length), got 3");
   Optimizer optimizer({{TrasMuonOptions{}, {{"w", view(w.data(), {4, 6})}}}});
   EXPECT_EQ(error_of([&] { optimizer.step({}); }), "step: needs one gradient per parameter, 1, got 0");
 }
@@ -95,7 +124,7 @@ TEST_F(Errors, LookingUpAndChanging) {
   EXPECT_EQ(error_of([&] { optimizer.state(0, "exp_avg"); }), "parameter 'w': has no state 'exp_avg'");
   EXPECT_EQ(error_of([&] { optimizer.rebind_weight(0, other.data()); }), "parameter 'w': shares memory with 'v'");
   EXPECT_EQ(error_of([&] { optimizer.rebind_weight(0, nullptr); }), "parameter 'w': weight has no data");
-  EXPECT_EQ(error_of([&] { optimizer.set(0, "lr", -1); }), "trasmuon: lr must be >= 0, got -1");
+  EXPECT_EQ(error_of([&] { optimizer.set(0, "lr", -1); }), "trasmuon: lr must be in [0, 1e+20], got -1");
   EXPECT_EQ(error_of([&] { optimizer.set(0, "momentum", 0.5); }), "trasmuon: has no field 'momentum'");
   EXPECT_EQ(error_of([&] { optimizer.set_options(0, MuonOptions{}); }), "group 0: rule must stay trasmuon, got muon");
   EXPECT_EQ(error_of([&] { optimizer.set(1, "rank_fraction", 0.5); }),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The paper's invariants under wild settings: c in [c_min, 1] and ||dW||_F <= eta sqrt(mn)
-// (times rms_scale),
-// for every step and any gradient. TRASMUON_FUZZ_STEPS sets the number of steps.
+// The paper's invariants under random settings: c in [c_min, 1] and ||dW||_F <= eta sqrt(mn) (times rms_scale) in every
+// step, for any gradient. TRASMUON_FUZZ_STEPS sets the number of steps.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -137,7 +136,7 @@ void fuzz(std::int64_t total, std::uint64_t seed) {
       damped += d.c_min < 1;
     }
   }
-  // The fuzz must reach what it is for.
+  // The random settings must have reached the cases that matter.
   EXPECT_GT(updates, total / 2);
   EXPECT_GT(damped, total / 10);
 }

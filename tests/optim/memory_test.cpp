@@ -24,7 +24,7 @@ struct Model {
   }
 };
 
-TEST(Memory, StateIsFourBytesAParameterPlusVectors) {
+TEST(Memory, StateIsFourBytesPerParameterPlusVectors) {
   Model model(1, 512, 384);
   const Optimizer optimizer({{TrasMuonOptions{}, model.parameters}});
   const std::size_t vectors = 512 * 4 + 384 * (4 + 4 + 8) + 4 * 8;
@@ -51,7 +51,20 @@ TEST(Memory, WorkspaceIsBoundedByTheLargestMatrixNotByTheModel) {
   EXPECT_LE(workspace(1, 320, 640), sizeof(float) * (2u * 320 * 640 + 4u * 320 * 320 + 300u * (320 + 640)) + 65536u);
 }
 
-TEST(Memory, StateMayBeTheCallers) {
+TEST(Memory, AThinMatrixTakesAFewTimesItsOwnSizeOfScratch) {
+  for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>{1, 100000}, {100000, 1}, {3, 50000}}) {
+    for (const Options& rule : test::all_rules()) {
+      Model model(1, rows, cols);
+      Optimizer optimizer({{rule, model.parameters}}, {.diagnostics = true});
+      optimizer.step(model.views);
+      // Tiles of the product are up to 32 wide and read from panels that are filled up.
+      EXPECT_LE(optimizer.workspace_bytes(), 20 * sizeof(float) * static_cast<std::size_t>(rows * cols))
+          << rule_name(rule) << " " << rows << " x " << cols;
+    }
+  }
+}
+
+TEST(Memory, StateMayBeInTheCallersMemory) {
   Model model(2, 6, 9);
   Model copy = model;
   for (std::size_t i = 0; i < 2; ++i) copy.parameters[i].weight = view(copy.weights[i].data(), {6, 9});

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmath>
 
@@ -11,8 +13,8 @@ namespace {
 using test::random_values;
 using test::Single;
 
-/// Runs the same problem with W and G of the given types and in f32; the largest
-/// difference of the weights in units of the largest weight.
+/// Runs the same problem with W and G of the given types and in f32. Returns the largest difference of the weights in
+/// units of the largest weight.
 template <class W, class G>
 double against_f32(const Options& rule, bool master) {
   std::mt19937_64 rng(61);
@@ -131,6 +133,25 @@ TEST(Precision, AWeightWrittenFromOutsideReachesItsMaster) {
   one.optimizer.refresh_master(0);
   one.step(std::vector<float>(12, 0.0f));
   for (bf16 w : one.w) EXPECT_EQ(to_float(w), 3.0f);
+}
+
+TEST(Precision, AMasterReadsItsRowsAndNotWhatLiesBetweenThem) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* memory = mmap(nullptr, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* rows = static_cast<bf16*>(memory);
+  const auto stride = static_cast<std::int64_t>(2 * page / sizeof(bf16));
+  for (std::int64_t j = 0; j < 5; ++j) {
+    rows[j] = to_bf16(static_cast<float>(j));
+    rows[stride + j] = to_bf16(static_cast<float>(10 + j));
+  }
+  ASSERT_EQ(mprotect(static_cast<char*>(memory) + page, page, PROT_NONE), 0);
+  Optimizer optimizer({{MuonOptions{}, {{"w", view(rows, {2, 5}, stride)}}}}, {.master_weights = true});
+  rows[1] = to_bf16(7.0f);
+  optimizer.refresh_master(0);
+  const auto* master = static_cast<const float*>(optimizer.state(0, "master").data);
+  EXPECT_EQ(std::vector<float>(master, master + 10), (std::vector<float>{0, 7, 2, 3, 4, 10, 11, 12, 13, 14}));
+  munmap(memory, 3 * page);
 }
 
 }  // namespace

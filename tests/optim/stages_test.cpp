@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stage left out leaves something known.
+// With a stage left out, the rule equals a known optimizer.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ using test::Single;
 
 constexpr double kLr = 0.02;
 
-/// The same gradients through two rules; the largest difference of the weights.
+/// Steps two rules with the same gradients; returns the largest difference of the weights.
 double difference(const Options& a, const Options& b, Shape shape, int steps = 8) {
   std::mt19937_64 rng(31);
   const auto w0 = random_values<double>(shape.elements(), rng);
@@ -80,7 +80,7 @@ TEST(Stages, AWarmupThatNeverEndsIsNoclip) {
             0);
 }
 
-TEST(Stages, ATriggerNothingReachesIsNoclip) {
+TEST(Stages, ATriggerThatNothingReachesIsNoclip) {
   EXPECT_EQ(
       difference(TrasMuonOptions{.lr = kLr, .trigger = 1e9}, TrasMuonOptions{.lr = kLr, .clip = Clip::none}, {10, 12}),
       0);

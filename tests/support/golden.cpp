@@ -120,7 +120,7 @@ Deviation replay_trajectory(const json& file, Memory& memory) {
     if (!diagnostics.updated) continue;
     compare("eta_hat", {diagnostics.eta_hat});
     const std::vector<double> r = numbers(expected["r"]);
-    // 1 + r, as the clip sees it: a momentum that has just cancelled has no digits left in r alone.
+    // 1 + r, which the clip uses: where the momentum has cancelled, r alone has no correct digits.
     worst.include(relative({1 + diagnostics.r_max}, {1 + *std::max_element(r.begin(), r.end())}),
                   "step " + std::to_string(i + 1) + " r_max");
   }

@@ -23,8 +23,7 @@ struct Deviation {
 Deviation replay_golden(const std::string& path, DType dtype, Memory& memory);
 Deviation replay_golden(const std::string& path, DType dtype);  ///< on the CPU
 
-/// What a replay may deviate: the rounding of the type, with room for another order of
-/// summation.
+/// Returns how far a replay may deviate: the rounding of the type, with room for another order of summation.
 constexpr double golden_tolerance(DType dtype) { return dtype == DType::f64 ? 1e-9 : 1e-4; }
 
 }  // namespace trasmuon::test

@@ -10,7 +10,7 @@
 
 namespace trasmuon::test {
 
-/// Memory of the device under test; all of it is given back at the end. This one is the host's.
+/// Memory of the device under test, freed on destruction. This base class uses host memory.
 class Memory {
  public:
   virtual ~Memory() = default;

@@ -7,11 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "support/error_of.h"
 #include "trasmuon/trasmuon.h"
 
 namespace trasmuon::test {
 
-/// Random numbers of a type, order one.
+/// Returns random numbers of order one.
 template <class T>
 std::vector<T> random_values(std::int64_t count, std::mt19937_64& rng, double scale = 1) {
   std::normal_distribution<double> normal;
@@ -56,7 +57,7 @@ struct Single {
   }
 };
 
-/// The five rules with their defaults, and TrasMuon damping at once on small matrices.
+/// Returns the five rules with their defaults, and TrasMuon that damps small matrices too, from the first step on.
 inline std::vector<Options> all_rules() {
   return {TrasMuonOptions{.min_damped_dim = 1},
           NorMuonOptions{},
@@ -65,17 +66,6 @@ inline std::vector<Options> all_rules() {
           MuonOptions{.scaling = MuonScaling::match_rms_adamw},
           DionOptions{.rank_fraction = 0.5},
           AdamWOptions{}};
-}
-
-/// The text of the Error that `call` throws, or "no error".
-template <class Call>
-std::string error_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 /// All bytes of a parameter's state.

@@ -82,7 +82,7 @@ Dense apply_to_singular_values(const Dense& a, double (*f)(double, const void*),
   for (std::int64_t i = 0; i < scaled.rows; ++i) {
     const double eigenvalue = eigenvalues[static_cast<std::size_t>(i)];
     const double sigma = std::sqrt(std::max(0.0, eigenvalue));
-    const double factor = eigenvalue > 1e-14 * largest ? f(sigma, context) / sigma : 0;  // directions of rank only
+    const double factor = eigenvalue > 1e-14 * largest ? f(sigma, context) / sigma : 0;  // within the rank
     for (std::int64_t j = 0; j < scaled.cols; ++j) scaled(i, j) *= factor;
   }
   return multiply(multiply(u, scaled), a);

@@ -7,8 +7,8 @@
 
 #include "trasmuon/options.h"
 
-// The algorithm once more, in double, with plain loops and no regard to speed: what the
-// fast paths are compared with. W is always [out, in], packed.
+// The algorithm in double with plain loops, slow and simple: the fast paths are compared with it. W is always [out,
+// in], packed.
 namespace trasmuon::test {
 
 struct Dense {

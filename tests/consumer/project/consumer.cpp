@@ -14,7 +14,7 @@ int main() {
   const trasmuon::TensorView gradients[] = {trasmuon::view(gradient.data(), {8, 16})};
   optimizer.step(gradients);
 
-  // Exceptions must arrive with their type across the library's edge.
+  // Exceptions must keep their type across the boundary of the library.
   try {
     optimizer.set(0, "alpha", -1);
   } catch (const trasmuon::Error& error) {

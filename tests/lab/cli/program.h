@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/temporary_directory.h"
+#include "support/temporary_directory.h"
 
 namespace trasmuon::lab {
 
@@ -15,7 +15,7 @@ struct Ended {
   std::string out, error;
 };
 
-/// The program `trasmuon`, at work in a folder of its own.
+/// The program `trasmuon`, running in a folder of its own.
 class Program {
  public:
   Program(const std::string& folder, const std::vector<std::string>& arguments,

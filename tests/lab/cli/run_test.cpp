@@ -45,13 +45,13 @@ TEST(Run, RunsContinuesAndReports) {
 
   const Ended again = run_program(folder.path(), {"run", "short.toml"});
   EXPECT_EQ(again.code, 0);
-  EXPECT_EQ(again.out, "all 8 runs are finished, in out/short\nnext: trasmuon report out/short\n");
+  EXPECT_EQ(again.out, "all 8 runs are already finished; records are in out/short\nnext: trasmuon report out/short\n");
   const Ended more = run_program(folder.path(), {"run", "--set", "seeds=3", "short.toml", "--jobs", "1"});
   EXPECT_TRUE(contains(more.out, "4 runs in ")) << more.out << more.error;
   const RunSet set = load_runs(folder / "out/short");
   EXPECT_EQ(set.command, "trasmuon run --set seeds=3 short.toml --jobs 1");
-  EXPECT_EQ(set.cells.size(), 4u);
-  EXPECT_EQ(set.cells[0].runs.size(), 3u);
+  EXPECT_EQ(set.groups.size(), 4u);
+  EXPECT_EQ(set.groups[0].runs.size(), 3u);
 
   const Ended report = run_program(folder.path(), {"report", "out/short"});
   EXPECT_EQ(report.code, 0) << report.error;
@@ -77,17 +77,17 @@ TEST(Run, OverridesAndPlacesAreChecked) {
   EXPECT_EQ(error({"run", "short", "--out", "file/x"}),
             "short: A short one\ntrasmuon: cannot write file/x/runs: Not a directory\n");
   EXPECT_EQ(error({"report", "out/none"}),
-            "trasmuon: out/none: holds no runs (no plan.json); `trasmuon run` makes them\n");
+            "trasmuon: out/none: contains no runs (no plan.json); `trasmuon run` makes them\n");
 }
 
 TEST(Run, CtrlCStopsItAndTheSameCommandContinues) {
   const test::TemporaryDirectory folder;
-  test::write_file(folder / "endless.toml", recipe(2'000'000'000) + "[part.short]\nsteps = 30\nkappa = 10\n");
+  test::write_file(folder / "endless.toml", recipe(20'000'000) + "[part.short]\nsteps = 30\nkappa = 10\n");
   Program program(folder.path(), {"run", "endless.toml", "--out", "x", "--jobs", "2"});
   ASSERT_TRUE(comes_true([&] { return fs::exists(folder / "x/runs") && !fs::is_empty(folder / "x/runs"); }));
   const Ended second = run_program(folder / "x", {"run", "../endless.toml", "--out", "."});
   EXPECT_EQ(second.code, 1);
-  EXPECT_TRUE(contains(second.error, "another trasmuon program is writing runs there")) << second.error;
+  EXPECT_TRUE(contains(second.error, "another trasmuon process is writing there")) << second.error;
   ::kill(program.process(), SIGINT);
   const Ended ended = program.wait();
   EXPECT_EQ(ended.code, 130);
@@ -95,7 +95,7 @@ TEST(Run, CtrlCStopsItAndTheSameCommandContinues) {
 
   const Ended report = run_program(folder.path(), {"report", "x"});
   EXPECT_EQ(report.code, 0) << report.error;
-  EXPECT_TRUE(contains(report.out, "unfinished: 0 of 12 runs are there\n")) << report.out;
+  EXPECT_TRUE(contains(report.out, "unfinished: 0 of 12 runs\n")) << report.out;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/studies/pinn_events.h"
+#include "lab/pinn/events.h"
 
 #include <gtest/gtest.h>
 

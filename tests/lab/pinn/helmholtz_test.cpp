@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/problems/helmholtz.h"
+#include "lab/pinn/helmholtz.h"
 
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/models/laplacian.h"
+#include "lab/pinn/laplacian.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/problems/random.h"
+#include "lab/study/random.h"
 
 namespace trasmuon::lab {
 namespace {

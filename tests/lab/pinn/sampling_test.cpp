@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "lab/problems/helmholtz_sampling.h"
+#include "lab/pinn/sampling.h"
 
 namespace trasmuon::lab {
 namespace {

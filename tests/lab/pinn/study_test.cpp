@@ -4,11 +4,11 @@
 #include <cmath>
 #include <filesystem>
 
-#include "checkpoint/temporary_directory.h"
-#include "lab/problems/helmholtz_sampling.h"
+#include "lab/pinn/sampling.h"
+#include "lab/pinn/study.h"
 #include "lab/records/run_set.h"
-#include "lab/studies/registry.h"
-#include "lab/support/refusal.h"
+#include "support/error_of.h"
+#include "support/temporary_directory.h"
 
 namespace trasmuon::lab {
 namespace {
@@ -27,7 +27,7 @@ struct Result {
   double progress = 0;
 
   explicit Result(const Json& settings, const Options& options = TrasMuonOptions{.lr = 0.003}) {
-    const Study& study = *pinn_study();
+    const Study& study = pinn_study();
     RunLog log(folder.path(), [&](double fraction) { progress = fraction; });
     summary = study.run(
         {.study = "pinn", .method = "some", .options = options, .settings = study.complete(settings), .seed = 2}, log);
@@ -38,7 +38,7 @@ struct Result {
 };
 
 TEST(PinnStudy, FillsInThePapersValues) {
-  const Json settings = pinn_study()->complete({{"steps", 10}});
+  const Json settings = pinn_study().complete({{"steps", 10}});
   EXPECT_EQ(settings["steps"], 10);
   EXPECT_EQ(settings["interior_points"], 1024);
   EXPECT_EQ(settings["boundary_points"], 256);
@@ -49,16 +49,34 @@ TEST(PinnStudy, FillsInThePapersValues) {
   EXPECT_EQ(settings["event_period"], 20);
   EXPECT_EQ(settings["roi_fraction"], 0.95);
   EXPECT_EQ(settings["eval_every"], 200);
-  EXPECT_EQ(settings.size(), pinn_study()->settings().size());
+  EXPECT_EQ(settings.size(), pinn_study().settings().size());
 }
 
 TEST(PinnStudy, RefusesBadSettings) {
-  const auto refusal = [](const Json& given) { return test::refusal([&] { pinn_study()->complete(given); }); };
-  EXPECT_EQ(refusal({{"steps", 0}}), "pinn: steps must be >= 1, got 0");
-  EXPECT_EQ(refusal({{"roi_fraction", 1.5}}), "pinn: roi_fraction must be in [0, 1], got 1.5");
-  EXPECT_EQ(refusal({{"laplacian", "spectral"}}), "pinn: laplacian must be forward or double-backward, got 'spectral'");
-  EXPECT_EQ(refusal({{"matrix_layers", "none"}}), "pinn: matrix_layers must be hidden or all, got 'none'");
-  EXPECT_EQ(refusal({{"interior_point", 5}}), "pinn: has no setting 'interior_point'; did you mean 'interior_points'?");
+  const auto error = [](const Json& given) { return test::error_of([&] { pinn_study().complete(given); }); };
+  EXPECT_EQ(error({{"steps", 0}}), "pinn: steps must be >= 1, got 0");
+  EXPECT_EQ(error({{"roi_fraction", 1.5}}), "pinn: roi_fraction must be in [0, 1], got 1.5");
+  EXPECT_EQ(error({{"laplacian", "spectral"}}), "pinn: laplacian must be forward or double-backward, got 'spectral'");
+  EXPECT_EQ(error({{"matrix_layers", "none"}}), "pinn: matrix_layers must be hidden or all, got 'none'");
+  EXPECT_EQ(error({{"interior_point", 5}}), "pinn: has no setting 'interior_point'; did you mean 'interior_points'?");
+}
+
+TEST(PinnStudy, RefusesWhatCannotRun) {
+  const Study& study = pinn_study();
+  const auto refused = [&](const Json& settings, const Options& options = TrasMuonOptions{}) {
+    return test::error_of([&] {
+      study.check({.study = "pinn", .method = "some", .options = options, .settings = study.complete(settings)});
+    });
+  };
+  EXPECT_EQ(refused({}), "no error");
+  EXPECT_EQ(refused({}, MuonOptions{.momentum_dtype = MomentumDType::bf16}), "no error");  // f32 weights
+  EXPECT_EQ(refused({{"event_period", 2147483647}}), "pinn: event_period must be <= 1e+09, got 2147483647");
+  EXPECT_EQ(refused({{"width", 50000}}), "pinn: width must be <= 32768, got 50000");
+  EXPECT_EQ(refused({{"other_lr", 1e39}}), "pinn: other_lr must be <= 3.4028234663852886e+38, got 1e+39");
+  EXPECT_EQ(refused({}, AdamWOptions{.lr = 1e39, .weight_decay = 0}),
+            "pinn: lr must be <= 3.4e+38 after lr_scale = 1, got 1e+39");
+  EXPECT_GT(study.memory(study.complete({{"interior_points", 2147483647}})), 1e12);
+  EXPECT_GT(study.memory(study.complete({{"width", 32768}, {"depth", 1000}})), 1e12);
 }
 
 TEST(PinnStudy, WritesItsTables) {
@@ -134,10 +152,15 @@ TEST(PinnStudy, FitsTheLearningRateToAStepSize) {
 }
 
 TEST(PinnStudy, ADivergedRunEndsEarly) {
-  const Result result(with(kSmall, {{"matrix_layers", "all"}}), AdamWOptions{.lr = 1e38, .weight_decay = 0});
+  const Result result(with(kSmall, {{"matrix_layers", "all"}}), TrasMuonOptions{.lr = 1e20,
+                                                                                .weight_decay = 0,
+                                                                                .clip = Clip::none,
+                                                                                .orthogonalize = false,
+                                                                                .row_scale = false,
+                                                                                .calibrate = false});
   const Columns metrics = result.table("metrics");
   EXPECT_LT(metrics["step"].size(), 64u);
-  EXPECT_EQ(result.summary["final_rel_l2"], std::numeric_limits<double>::infinity());
+  EXPECT_GT(result.summary["final_rel_l2"].get<double>(), 1e6);
 }
 
 TEST(PinnStudy, WithoutAnEventThereIsNothingToJudge) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/studies/pinn_training.h"
+#include "lab/pinn/training.h"
 
 #include <gtest/gtest.h>
 #include <trasmuon/optimizer.h>

@@ -5,10 +5,10 @@
 
 #include <cmath>
 
-#include "checkpoint/temporary_directory.h"
 #include "lab/records/files.h"
 #include "lab/records/plan.h"
-#include "lab/support/refusal.h"
+#include "support/error_of.h"
+#include "support/temporary_directory.h"
 
 namespace trasmuon::lab {
 namespace {
@@ -62,18 +62,18 @@ TEST(RunSet, HasTheRecipesOrderAndWhatIsFinished) {
   EXPECT_EQ(set.command, "trasmuon run bursts");
   EXPECT_TRUE(set.machine.contains("cpu"));
   EXPECT_EQ(set.methods, (std::vector<std::string>{"a", "b"}));
-  ASSERT_EQ(set.cells.size(), 4u);
-  EXPECT_EQ(set.cells[0].axes["kappa"], 1e4);
-  EXPECT_EQ(set.cells[1].method, "b");
-  EXPECT_EQ(set.cells[0].planned, 2u);
-  EXPECT_TRUE(set.cells[0].runs.empty());
+  ASSERT_EQ(set.groups.size(), 4u);
+  EXPECT_EQ(set.groups[0].axes["kappa"], 1e4);
+  EXPECT_EQ(set.groups[1].method, "b");
+  EXPECT_EQ(set.groups[0].planned, 2u);
+  EXPECT_TRUE(set.groups[0].runs.empty());
 
-  const Cell* cell = set.find("table", "b", {{"kappa", 100}});
-  ASSERT_NE(cell, nullptr);
-  EXPECT_EQ(cell->values("final_loss"), (std::vector<double>{2.5, 3.5}));
-  EXPECT_TRUE(std::isnan(cell->values("lost")[0]));
-  EXPECT_TRUE(std::isnan(cell->values("unknown")[0]));
-  EXPECT_EQ(cell->runs[1].spec.seed, 1u);
+  const SeedGroup* group = set.find("table", "b", {{"kappa", 100}});
+  ASSERT_NE(group, nullptr);
+  EXPECT_EQ(group->values("final_loss"), (std::vector<double>{2.5, 3.5}));
+  EXPECT_TRUE(std::isnan(group->values("lost")[0]));
+  EXPECT_TRUE(std::isnan(group->values("unknown")[0]));
+  EXPECT_EQ(group->runs[1].spec.seed, 1u);
   EXPECT_EQ(set.find("table", "b"), nullptr);  // an axis is not named
   EXPECT_EQ(set.find("table", "other", {{"kappa", 100}}), nullptr);
   EXPECT_EQ(set.of_part("table").size(), 4u);
@@ -82,25 +82,37 @@ TEST(RunSet, HasTheRecipesOrderAndWhatIsFinished) {
 
 TEST(RunSet, SaysWhatIsWrong) {
   const test::TemporaryDirectory out;
-  EXPECT_EQ(test::refusal([&] { load_runs(out.path()); }),
-            out.path() + ": holds no runs (no plan.json); `trasmuon run` makes them");
+  EXPECT_EQ(test::error_of([&] { load_runs(out.path()); }),
+            out.path() + ": contains no runs (no plan.json); `trasmuon run` makes them");
   test::write_file(out / "plan.json", "{\"name\": 3}");
-  EXPECT_TRUE(test::refusal([&] { load_runs(out.path()); }).starts_with(out.path() + ": its records are damaged: "));
+  EXPECT_TRUE(test::error_of([&] { load_runs(out.path()); }).starts_with(out.path() + "/plan.json: damaged: "));
   test::write_file(out / "plan.json", "{");
-  EXPECT_TRUE(test::refusal([&] { load_runs(out.path()); }).starts_with((out / "plan.json") + ": is no JSON: "));
+  EXPECT_TRUE(test::error_of([&] { load_runs(out.path()); }).starts_with((out / "plan.json") + ": not valid JSON: "));
 }
 
-TEST(RunSet, NamesTheManifestOfAnotherVersion) {
+TEST(RunSet, LeavesOutDamagedRecordsAndNamesThem) {
   const test::TemporaryDirectory out;
-  write_plan(sample(), out.path(), "");
-  const RunSpec spec = planned("a", 1e4, 0).spec;
-  finish(out, spec, {});
-  const std::string manifest = out / ("runs/" + run_id(spec) + "/manifest.json");
+  Plan plan = sample();
+  PlannedRun again = planned("a", 1e4, 0);
+  again.part = "again";
+  plan.runs.push_back(again);
+  write_plan(plan, out.path(), "");
+  const RunSpec newer = planned("a", 1e4, 0).spec, empty = planned("b", 1e2, 0).spec, whole = planned("b", 1e2, 1).spec;
+  for (const RunSpec& spec : {newer, empty, whole}) finish(out, spec, {{"final_loss", 1}});
+  const std::string manifest = out / ("runs/" + run_id(newer) + "/manifest.json"),
+                    summary = out / ("runs/" + run_id(empty) + "/summary.json");
   Json changed = read_json(manifest);
   changed["spec"]["options"]["dropped"] = 1;
   test::write_file(manifest, changed.dump());
-  EXPECT_EQ(test::refusal([&] { load_runs(out.path()); }),
-            manifest + ": of another version? muon: has no field 'dropped'");
+  test::write_file(summary, "{}");
+
+  const RunSet set = load_runs(out.path());
+  EXPECT_EQ(set.finished(), 1u);
+  EXPECT_EQ(set.planned(), 9u);
+  EXPECT_EQ(set.find("table", "b", {{"kappa", 100}})->runs[0].spec.seed, 1u);
+  EXPECT_EQ(set.damaged,  // each once, though two parts share the first
+            (std::vector<std::string>{manifest + ": written by another version? muon: has no field 'dropped'",
+                                      summary + ": has no numbers"}));
 }
 
 TEST(Plan, ReplacesTheOneBefore) {
@@ -109,7 +121,7 @@ TEST(Plan, ReplacesTheOneBefore) {
   write_plan(plan, out.path(), "first");
   plan.runs.resize(1);
   write_plan(plan, out.path(), "second");
-  EXPECT_EQ(load_runs(out.path()).cells.size(), 1u);
+  EXPECT_EQ(load_runs(out.path()).groups.size(), 1u);
   EXPECT_EQ(load_runs(out.path()).command, "second");
   EXPECT_EQ(out.names(), std::vector<std::string>{"plan.json"});
 }

@@ -47,6 +47,14 @@ TEST(Html, NumbersPicturesThatAreThere) {
   EXPECT_FALSE(has(html, "never seen"));
 }
 
+TEST(Markdown, KeepsTextsAsTheyAre) {
+  Document document{"a &lt; b\x1b", {}};
+  document.add(Code{"x ``` y"});
+  const std::string text = to_markdown(document);
+  EXPECT_TRUE(has(text, "# a \\&lt; b \n")) << text;
+  EXPECT_TRUE(has(text, "````\nx ``` y\n````\n")) << text;
+}
+
 TEST(Markdown, IsTheSameContent) {
   EXPECT_EQ(to_markdown(sample()),
             "# A \\<b\\> & \"c\"\n\n"

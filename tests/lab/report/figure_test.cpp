@@ -7,8 +7,8 @@
 #include <limits>
 #include <set>
 
-#include "checkpoint/temporary_directory.h"
 #include "lab/report/gnuplot.h"
+#include "support/temporary_directory.h"
 
 namespace trasmuon::lab {
 namespace {
@@ -47,6 +47,17 @@ TEST(GnuplotScript, QuotesTextsAndNamesDiverged) {
   EXPECT_NE(script.find("set title 'it''s <a> title'"), std::string::npos);
   EXPECT_NE(script.find("'normuon (1 diverged)'"), std::string::npos) << script;
   EXPECT_NE(script.find("set logscale y"), std::string::npos);
+}
+
+TEST(GnuplotScript, KeepsTextsOnOneLine) {
+  Figure figure = sample();
+  figure.panels[0].title = "two\nlines";
+  figure.panels[0].lines[0].label = "a\nb";
+  figure.panels[1].boxes[0].label = "c\nd";
+  EXPECT_NE(gnuplot_script(figure).find("set title 'two lines'"), std::string::npos);
+  const std::string data = gnuplot_data(figure);
+  EXPECT_NE(data.find("# two lines: step, loss, low, high (a b)\n"), std::string::npos) << data;
+  EXPECT_EQ(data.find("\nd"), std::string::npos) << data;
 }
 
 TEST(Gnuplot, DrawsForAPage) {

@@ -8,7 +8,11 @@
 #include <set>
 #include <sstream>
 
-#include "lab/report/synthetic.h"
+#include "lab/mechanistic/report.h"
+#include "lab/mechanistic/synthetic_mechanistic.h"
+#include "lab/pinn/report.h"
+#include "lab/pinn/synthetic_pinn.h"
+#include "lab/report/summary_tables.h"
 
 namespace trasmuon::lab {
 namespace {
@@ -73,8 +77,19 @@ struct Written {
   std::string html, markdown;
 };
 
+ReportBody body_of(const RunSet& runs) {
+  if (runs.study == "mechanistic") return report_mechanistic;
+  if (runs.study == "pinn") return report_pinn;
+  return [](const RunSet& set, Document& document, Gnuplot&) { add_summary_tables(set, document); };
+}
+
+void write_tables(RunSet& runs, const test::TemporaryDirectory& folder) {
+  if (runs.study == "pinn") write_pinn_tables(runs, folder);
+  else write_mechanistic_tables(runs, folder);
+}
+
 Written write(const RunSet& runs, const test::TemporaryDirectory& folder) {
-  write_report(runs, folder.path());
+  write_report(runs, body_of(runs), folder.path());
   Written written{test::read_file(folder / "report.html"), test::read_file(folder / "report.md")};
   expect_well_formed(written.html);
   expect_self_contained(written.html);
@@ -143,22 +158,33 @@ TEST(Report, WithoutGnuplotSaysSo) {
   EXPECT_TRUE(std::filesystem::exists(folder / "figures/spread.gp"));
 }
 
-TEST(Report, UnfinishedIsSaidFirst) {
+TEST(Report, NamesDamagedRecords) {
   RunSet runs = mechanistic_runs({.seeds = 4});
-  for (Cell& cell : runs.cells) cell.runs.pop_back();
+  runs.damaged = {"x/summary.json: has no numbers"};
   const test::TemporaryDirectory folder;
   const Written report = write(runs, folder);
-  const std::string count = std::to_string(3 * runs.cells.size()) + " of " + std::to_string(4 * runs.cells.size());
+  EXPECT_TRUE(has(report.markdown,
+                  "> **Left out because their records are damaged: 1 run. The command at the end of "
+                  "the report repeats them.**\n\n- x/summary.json: has no numbers\n"))
+      << report.markdown.substr(0, 500);
+}
+
+TEST(Report, UnfinishedIsSaidFirst) {
+  RunSet runs = mechanistic_runs({.seeds = 4});
+  for (SeedGroup& group : runs.groups) group.runs.pop_back();
+  const test::TemporaryDirectory folder;
+  const Written report = write(runs, folder);
+  const std::string count = std::to_string(3 * runs.groups.size()) + " of " + std::to_string(4 * runs.groups.size());
   EXPECT_LT(report.markdown.find("> **Unfinished: " + count), report.markdown.find("##"))
       << report.markdown.substr(0, 500);
 }
 
 TEST(Report, OfNoRunsAtAllIsWritten) {
   for (RunSet runs : {mechanistic_runs({.seeds = 2}), pinn_runs({.seeds = 2})}) {
-    for (Cell& cell : runs.cells) cell.runs.clear();
+    for (SeedGroup& group : runs.groups) group.runs.clear();
     const test::TemporaryDirectory folder;
     EXPECT_TRUE(has(write(runs, folder).markdown, "Unfinished: 0 of"));
-    runs.cells.clear();
+    runs.groups.clear();
     const test::TemporaryDirectory other;
     write(runs, other);
   }
@@ -174,8 +200,8 @@ TEST(Report, OfFewSeedsSaysSo) {
 TEST(Report, ShowsPartsItDoesNotKnow) {
   for (RunSet runs : {mechanistic_runs({.seeds = 2}), pinn_runs({.seeds = 2})}) {
     runs.parts.push_back("idea");
-    runs.cells.push_back(Cell(runs.cells.front()));
-    runs.cells.back().part = "idea";
+    runs.groups.push_back(SeedGroup(runs.groups.front()));
+    runs.groups.back().part = "idea";
     const test::TemporaryDirectory folder;
     EXPECT_TRUE(has(write(runs, folder).markdown, "**Part idea**")) << runs.study;
   }
@@ -189,8 +215,8 @@ TEST(Report, OfOneSeedHasNoRanges) {
 
 TEST(Report, OfDivergedRunsShowsInfinity) {
   for (RunSet runs : {mechanistic_runs({.seeds = 3}), pinn_runs({.seeds = 3})}) {
-    for (Cell& cell : runs.cells)
-      for (RunRecord& run : cell.runs)
+    for (SeedGroup& group : runs.groups)
+      for (RunRecord& run : group.runs)
         for (const char* key : {"final_loss", "final_rel_l2", "spike_peak"}) run.summary[key] = nullptr;
     const test::TemporaryDirectory folder;
     const Written report = write(runs, folder);
@@ -208,8 +234,8 @@ TEST(Report, OfAnotherStudyHasTheMedians) {
               .machine = {},
               .parts = {"one"},
               .methods = {"muon"},
-              .cells = {}};
-  runs.cells.push_back(make_cell("one", "muon", {{"width", 8}}, {}, 3, [](std::uint64_t seed) {
+              .groups = {}};
+  runs.groups.push_back(make_group("one", "muon", {{"width", 8}}, {}, 3, [](std::uint64_t seed) {
     return Json{{"score", seed}, {"note", "text"}};
   }));
   const test::TemporaryDirectory folder;

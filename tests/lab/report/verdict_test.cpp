@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lab/report/synthetic.h"
+#include "lab/support/synthetic_runs.h"
 
 namespace trasmuon::lab {
 namespace {
@@ -67,32 +67,10 @@ TEST(Verdict, OfNoRunsIsUnknown) {
 }
 
 TEST(Verdict, AllDivergedIsNotReproduced) {
-  const Cell cell = make_cell("table", "clip-sf", {}, {}, 4, [](auto) { return Json{{"final_loss", nullptr}}; });
-  EXPECT_EQ(judge(quartiles(2e5, 1e5, 3e5), quartiles(1e6, 9e5, 2e6), spread_of(&cell, "final_loss"),
-                  compare(&cell, &cell, "final_loss")),
+  const SeedGroup group = make_group("table", "clip-sf", {}, {}, 4, [](auto) { return Json{{"final_loss", nullptr}}; });
+  EXPECT_EQ(judge(quartiles(2e5, 1e5, 3e5), quartiles(1e6, 9e5, 2e6), spread_of(&group, "final_loss"),
+                  compare(&group, &group, "final_loss")),
             Verdict::not_reproduced);
-}
-
-TEST(PaperNumbers, AreInOrder) {
-  for (const PaperTable& table : mechanistic_paper_tables()) {
-    EXPECT_EQ(table.rows.size(), 4u);
-    for (const PaperRow& row : table.rows) {
-      EXPECT_LT(row.spikes.low, row.spikes.median) << row.method;
-      EXPECT_LT(row.spikes.median, row.spikes.high) << row.method;
-      EXPECT_LT(row.final_loss.low, row.final_loss.median) << row.method;
-      EXPECT_LT(row.final_loss.median, row.final_loss.high) << row.method;
-    }
-  }
-}
-
-TEST(PaperNumbers, SayWhatThePaperConcludes) {
-  const auto tables = mechanistic_paper_tables();
-  const auto &kept = tables[0].rows, &mixed = tables[1].rows;
-  EXPECT_EQ(relation_of(kept[1].spikes, kept[0].spikes), Relation::similar);
-  EXPECT_EQ(relation_of(kept[3].spikes, kept[1].spikes), Relation::lower);
-  EXPECT_EQ(relation_of(kept[3].final_loss, kept[1].final_loss), Relation::lower);
-  EXPECT_EQ(relation_of(mixed[3].spikes, mixed[1].spikes), Relation::similar);
-  EXPECT_EQ(relation_of(mixed[3].final_loss, mixed[1].final_loss), Relation::similar);
 }
 
 }  // namespace

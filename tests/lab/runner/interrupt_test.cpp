@@ -8,7 +8,7 @@
 #include <fstream>
 #include <thread>
 
-#include "lab/runner/plans.h"
+#include "lab/support/plans.h"
 
 namespace trasmuon::lab {
 namespace {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The study "tiny": a few steps on an 8 x 8 matrix, and accidents on demand.
+// In place of the program's studies: "tiny" takes a few steps on an 8 x 8 matrix and fails on demand; "heavy" cannot
+// run in this build.
 #include <trasmuon/optimizer.h>
 
 #include <array>
@@ -12,7 +13,8 @@
 #include <thread>
 
 #include "lab/records/files.h"
-#include "lab/studies/study.h"
+#include "lab/study/options_check.h"
+#include "lab/study/registry.h"
 
 namespace trasmuon::lab {
 namespace {
@@ -22,7 +24,7 @@ struct TinySettings {
   double kappa = 10;
   bool bursts = true;
   std::string layers = "all", accident = "none", diary;
-  double pause = 0;
+  double pause = 0, memory = 0;
 };
 
 template <OptionsOf<TinySettings> S, class Visitor>
@@ -34,6 +36,7 @@ void visit_settings(S& s, Visitor&& visit) {
   visit("accident", s.accident, one_of({"none", "throw", "crash", "full", "odd-seeds"}), "how it fails");
   visit("diary", s.diary, one_of({}), "a file that gets a line from every run");
   visit("pause", s.pause, at_least(0), "seconds before each step");
+  visit("memory", s.memory, at_least(0), "bytes that a run claims to need");
 }
 
 class TinyStudy final : public Study {
@@ -44,6 +47,9 @@ class TinyStudy final : public Study {
   Json complete(const Json& given) const override {
     return settings_to_json(settings_from<TinySettings>(given, name()));
   }
+
+  void check(const RunSpec& spec) const override { check_options<double>(spec.options, 1, "tiny"); }
+  double memory(const Json& settings) const override { return settings.at("memory").get<double>(); }
 
   Json run(const RunSpec& spec, RunLog& log) const override {
     const auto settings = settings_from<TinySettings>(spec.settings, name());
@@ -77,11 +83,24 @@ class TinyStudy final : public Study {
   }
 };
 
+class HeavyStudy final : public Study {
+ public:
+  std::string_view name() const override { return "heavy"; }
+  std::string_view description() const override { return "a study that this build cannot run"; }
+  std::vector<Field> settings() const override { return {}; }
+  Json complete(const Json& given) const override { return given; }
+  void check(const RunSpec&) const override {}
+  double memory(const Json&) const override { return 0; }
+  std::string_view missing() const override { return "LibTorch"; }
+  Json run(const RunSpec&, RunLog&) const override { return {}; }
+};
+
 }  // namespace
 
-const std::vector<const Study*>& studies() {
+const std::vector<const Study*>& known_studies() {
   static const TinyStudy tiny;
-  static const std::vector<const Study*> all = {&tiny};
+  static const HeavyStudy heavy;
+  static const std::vector<const Study*> all = {&tiny, &heavy};
   return all;
 }
 

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sizes.h"
+
+namespace trasmuon::test {
+
+std::vector<Item> mixed_items() {
+  return {{{5, 7}},           {{33, 65}},      {{127, 257}},  {{257, 127}}, {{130, 300}, true},
+          {{300, 131}, true}, {{64, 200}},     {{64, 200}},   {{1, 40}},    {{96, 80}, false, {32, 64}},
+          {{3, 48, 40}},      {{24, 5, 3, 3}}, {{200, 1100}}, {{1100, 72}}};
+}
+
+int steps_of(int on_gpu) { return on_gpu; }
+
+}  // namespace trasmuon::test

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/twins.h"
+#include "host_cuda/launch.h"
+
+namespace trasmuon::test {
+namespace {
+
+using CudaOrder = OnGpu;
+
+/// Blocks, warps and lanes in the opposite order: a barrier or an ordered sum that is missing changes a bit.
+void expect_same_bits(const Options& options, CudaMemory& memory, const std::vector<Item>& items) {
+  Twins<float> forwards(options, options, memory, items), backwards(options, options, memory, items);
+  for (int t = 0; t < 3; ++t) forwards.step();
+  host_cuda::run_backwards(true);
+  for (int t = 0; t < 3; ++t) backwards.step();
+  host_cuda::run_backwards(false);
+  for (std::size_t i = 0; i < forwards.count(); ++i) {
+    EXPECT_EQ(memory.fetch<float>(forwards.device_weight(i), forwards.elements(i)),
+              memory.fetch<float>(backwards.device_weight(i), backwards.elements(i)))
+        << describe(options) << " parameter " << i;
+  }
+}
+
+TEST_F(CudaOrder, OfThreadsDoesNotMatter) {
+  expect_same_bits(TrasMuonOptions{.nesterov = true}, memory, mixed_items());
+  expect_same_bits(NorMuonOptions{.ns_precision = NewtonSchulzPrecision::f32}, memory, mixed_items());
+  expect_same_bits(DionOptions{.rank_fraction = 0.5}, memory, mixed_items());
+  expect_same_bits(AdamWOptions{}, memory, {{{300}}, {{67, 130}}, {{9, 1100}}});
+}
+
+}  // namespace
+}  // namespace trasmuon::test
