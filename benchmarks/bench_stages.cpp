@@ -49,7 +49,7 @@ std::vector<float> random_values(std::int64_t rows, std::int64_t cols, std::uint
 void multiply(State& state, std::int64_t m, std::int64_t n, std::int64_t k, bool symmetric) {
   const std::vector<float> a = random_values(m, k, 1), b = random_values(k, n, 2);
   std::vector<float> c(static_cast<std::size_t>(m * n)),
-      scratch(static_cast<std::size_t>(cpu::multiply_scratch<float>(m, n)));
+      scratch(static_cast<std::size_t>(cpu::multiply_scratch<float>(m, n, k)));
   const cpu::Operand<float> left{a.data(), k, 1};
   const cpu::Operand<float> right = symmetric ? left.transpose() : cpu::Operand<float>{b.data(), n, 1};
   for (auto _ : state) {
@@ -65,13 +65,14 @@ void multiply(State& state, std::int64_t m, std::int64_t n, std::int64_t k, bool
 /// FLOP/s in operations done; "standard FLOP/s" in those of the dense algorithm.
 void newton_schulz(State& state, std::int64_t rows, std::int64_t cols, NewtonSchulzForm form) {
   constexpr int kSteps = 5;
-  const std::vector<float> in = random_values(rows, cols);
+  std::vector<float> in = random_values(rows, cols);
+  const MatrixView matrix{in.data(), DType::f32, rows, cols, cols};
   const std::vector<NewtonSchulzTriple> triples = newton_schulz_triples("keller", kSteps);
   std::vector<float> out(in.size());
-  cpu::Arena arena;
+  cpu::Scratch scratch;
   const double scale = 1 / std::sqrt(static_cast<double>(in.size()));  // 1 / ||X||_F, as the entries have variance 1
   for (auto _ : state) {
-    cpu::newton_schulz<float>(in.data(), rows, cols, cols, scale, triples, form, out.data(), arena);
+    cpu::newton_schulz<float>(matrix, scale, triples, form, out.data(), scratch);
     benchmark::ClobberMemory();
   }
   count_operations(state, our_operations(rows, cols, kSteps, form));
@@ -83,7 +84,7 @@ void newton_schulz(State& state, std::int64_t rows, std::int64_t cols, NewtonSch
 template <class Stage>
 void stage(State& state, std::int64_t rows, std::int64_t cols, double bytes, Stage&& run) {
   StageMatrices matrices(rows, cols);
-  for (auto _ : state) run(matrices.stages(), matrices.next(), matrices.pipeline());
+  for (auto _ : state) run(matrices.next(), matrices.plan(), matrices.scratch());
   count_bytes(state, bytes * static_cast<double>(matrices.elements()));
 }
 
@@ -151,16 +152,23 @@ void add_stages() {
     const auto add_stage = [m, n](const char* name, double bytes, auto run) {
       add("stage/" + std::string(name) + "/" + shape_name(m, n), [=](State& s) { stage(s, m, n, bytes, run); });
     };
-    add_stage("admit", 4, [](Stages& b, std::span<Matrix> x, const MuonPipeline& p) { b.admit(x, p.skip_nonfinite); });
-    add_stage("momentum", 12, [](Stages& b, std::span<Matrix> x, const MuonPipeline& p) { b.momentum(x, p.momentum); });
-    add_stage("orthogonalize", 8,
-              [](Stages& b, std::span<Matrix> x, const MuonPipeline& p) { b.orthogonalize(x, *p.orthogonalize); });
-    add_stage("row_scale", 4,
-              [](Stages& b, std::span<Matrix> x, const MuonPipeline& p) { b.row_scale(x, *p.row_scale); });
+    using X = SteppedMatrix;
+    using P = MuonPipeline;
+    add_stage("admit", 4, [](X& x, const P& p, cpu::Scratch&) { cpu::admit<float>(x.matrix, p.skip_nonfinite); });
+    add_stage("momentum", 12, [](X& x, const P& p, cpu::Scratch& scratch) {
+      cpu::momentum(x.matrix, p.momentum, x.intermediates, scratch);
+    });
+    add_stage("orthogonalize", 8, [](X& x, const P& p, cpu::Scratch& scratch) {
+      cpu::orthogonalize(*p.orthogonalize, x.intermediates, scratch);
+    });
+    add_stage("row_scale", 4, [](X& x, const P& p, cpu::Scratch& scratch) {
+      cpu::row_scale(x.matrix, *p.row_scale, x.intermediates, scratch);
+    });
     add_stage("trust_region", 0,
-              [](Stages& b, std::span<Matrix> x, const MuonPipeline& p) { b.trust_region(x, *p.trust_region); });
-    add_stage("apply", 12,
-              [](Stages& b, std::span<Matrix> x, const MuonPipeline& p) { b.apply(x, 1 - p.lr * p.weight_decay); });
+              [](X& x, const P& p, cpu::Scratch&) { cpu::trust_region(x.matrix, *p.trust_region, x.intermediates); });
+    add_stage("apply", 12, [](X& x, const P& p, cpu::Scratch& scratch) {
+      cpu::apply(x.matrix, 1 - p.lr * p.weight_decay, x.intermediates, scratch);
+    });
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A whole TrasMuon step over the matrices of GPT-2 small, ours against the same
-// algorithm in LibTorch operations: first checked to be the same, then timed in turns.
+// A whole TrasMuon step over the matrices of GPT-2 small: ours against the same algorithm
+// in LibTorch operations. Checks first that both compute the same, then times them in turns.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -11,6 +11,7 @@
 #include <limits>
 #include <thread>
 
+#include "lab/records/blas.h"
 #include "operations.h"
 #include "peer.h"
 #include "report.h"
@@ -23,12 +24,14 @@ namespace {
 
 constexpr double kLargestDeviation = 1e-3;
 constexpr int kValidationSteps = 3;
+constexpr double kSlowestBlas = 8;  // times slower than our products: a reference BLAS is 20 to 100
 constexpr int kRoundsOfOthers = 2;  // Muon and AdamW are there for scale only
 
 struct Settings {
   int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   int rounds = 3;
   bool quick = false;
+  bool no_peer = false;
   std::string json;
 };
 
@@ -58,7 +61,37 @@ void compare(std::span<const NamedMatrix> matrices, const MatrixSet& start, cons
   }
 }
 
-/// A side's threads may spin for a while after its step; they must not run into the next.
+/// Operations per second of our Muon step on one square matrix, counted as dense products; the best of three.
+double our_rate(std::int64_t size) {
+  const std::vector<NamedMatrix> matrix = {{"w", size, size}};
+  MatrixSet weight(matrix), gradient(matrix);
+  weight.fill(0.02, 1);
+  gradient.fill(0.01, 2);
+  const MuonOptions options;
+  Optimizer optimizer = make_optimizer(options, matrix, weight);
+  double best = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 3; ++i) best = std::min(best, seconds([&] { optimizer.step(gradient.views()); }));
+  return standard_operations(size, size, options.ns_steps) / best;
+}
+
+/// Throws if the peer runs on a slow BLAS, known by name or measured: times of such a peer mean nothing, and a
+/// round of it takes many minutes.
+void require_fast_blas(Peer& peer) {
+  constexpr std::int64_t kSize = 768;
+  const std::string advice =
+      std::string("\n  to fix it: ") + lab::kFastBlasAdvice + "\n  without LibTorch: bench_step --no-peer";
+  if (const std::string slow = peer.slow_blas(); !slow.empty()) {
+    throw Error("bench_step: the BLAS of LibTorch must be an optimized one, got " + slow + advice);
+  }
+  const double theirs = peer.matmul_rate(kSize, 3), ours = our_rate(kSize);
+  if (theirs >= ours / kSlowestBlas) return;
+  char rates[96];
+  std::snprintf(rates, sizeof rates, "%.1f GFLOP/s, where our step does %.1f", theirs / 1e9, ours / 1e9);
+  throw Error("bench_step: the BLAS of LibTorch must be an optimized one, got a product at " + std::string(rates) +
+              advice);
+}
+
+/// Waits until the threads of the last step, which may spin for a while, are asleep.
 void settle() { std::this_thread::sleep_for(std::chrono::milliseconds(100)); }
 
 void validate(Optimizer& ours, Peer& peer, std::span<const NamedMatrix> matrices, MatrixSet& gradient,
@@ -74,7 +107,7 @@ void validate(Optimizer& ours, Peer& peer, std::span<const NamedMatrix> matrices
   std::printf("checked: after %d steps the updates deviate by at most %.1e of the largest (%s)\n", kValidationSteps,
               report.worst_deviation, report.worst_matrix.c_str());
   if (!(report.worst_deviation <= kLargestDeviation)) {
-    throw Error("bench_step: deviation must be <= 1e-3: the two sides do not compute the same");
+    throw Error("bench_step: deviation must be <= 1e-3: the two sides do not compute the same step");
   }
 }
 
@@ -93,15 +126,19 @@ StepReport measure(const Settings& settings) {
   const TrasMuonOptions options;
   set_num_threads(settings.threads);
   Optimizer trasmuon = make_optimizer(options, matrices, weights);
-  const std::unique_ptr<Peer> peer = make_peer(peer_weights.views(), options, settings.threads);
+  std::unique_ptr<Peer> peer;
+  if (!settings.no_peer) peer = make_peer(peer_weights.views(), options, settings.threads);
   report.machine = describe_machine(settings.threads, peer ? peer->description() : "");
   std::printf("%s, %d of 12 layers: %zu matrices, %.1f M parameters, f32\n", report.model.c_str(), report.layers,
               report.matrices, static_cast<double>(report.parameters) / 1e6);
   std::printf("%s, %d threads of %d cores\n", report.machine.cpu.c_str(), settings.threads, report.machine.cores);
   std::printf("ours: trasmuon %s, %s\npeer: %s\n", report.machine.version.c_str(), report.machine.isa.c_str(),
-              peer ? report.machine.peer.c_str() : "MISSING, this build found no LibTorch: nothing to compare with");
+              peer               ? report.machine.peer.c_str()
+              : settings.no_peer ? "none, as --no-peer asks"
+                                 : "none, this build found no LibTorch");
 
   if (peer) {
+    require_fast_blas(*peer);
     validate(trasmuon, *peer, matrices, gradient, weights, peer_weights, report);
     for (std::int64_t size : {768, 1536, 2304})
       report.matmul_rate = std::max(report.matmul_rate, peer->matmul_rate(size, 5));
@@ -146,22 +183,24 @@ StepReport measure(const Settings& settings) {
 int main(int argc, char** argv) {
   using namespace trasmuon::bench;
   prepare_process(argv);
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a log shows progress, as a terminal does
   Settings settings;
-  CLI::App app("Times a TrasMuon step over GPT-2 small's 48 matrices against the same in LibTorch operations.");
-  app.add_option("--threads", settings.threads, "threads of both sides")
+  CLI::App app("Times a TrasMuon step over GPT-2 small's 48 matrices against the same step in LibTorch operations.");
+  app.add_option("--threads", settings.threads, "Threads of both sides")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app.add_option("--rounds", settings.rounds, "timed steps of each side, in turns")
+  app.add_option("--rounds", settings.rounds, "Timed steps of each side, in turns")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_flag("--quick", settings.quick, "one layer instead of twelve");
-  app.add_option("--json", settings.json, "file to write the results to (results/README.md)");
+  app.add_flag("--quick", settings.quick, "Time one layer instead of twelve");
+  app.add_flag("--no-peer", settings.no_peer, "Time our step alone, without LibTorch");
+  app.add_option("--json", settings.json, "File for the results (format: benchmarks/results/README.md)");
   CLI11_PARSE(app, argc, argv);
   try {
     const StepReport report = measure(settings);
     print(report);
     if (!settings.json.empty()) write_json(report, settings.json);
-    if (report.libtorch.empty()) std::printf("speedup over LibTorch: not measured (built without LibTorch)\n");
+    if (report.libtorch.empty()) std::printf("speedup over LibTorch: not measured\n");
     else std::printf("speedup over LibTorch: %.2f\n", report.overall_speedup());
   } catch (const std::exception& error) {
     std::fflush(stdout);

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "lab/records/blas.h"
 #include "libtorch_trasmuon.h"
 #include "peer.h"
 
@@ -28,18 +29,17 @@ std::vector<torch::Tensor> tensors_of(std::span<const TensorView> views) {
   return tensors;
 }
 
-/// A function of the OpenBLAS behind LibTorch; null with another BLAS.
-template <class Function>
-Function* openblas(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+/// OpenBLAS with threads of its own does not follow at::set_num_threads; MKL does.
+void set_openblas_threads(int threads) {
+  if (auto* set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"))) set(threads);
 }
 
 class LibTorchPeer final : public Peer {
  public:
   LibTorchPeer(std::span<const TensorView> weights, const TrasMuonOptions& options, int threads)
       : optimizer_(tensors_of(weights), options) {
-    at::set_num_threads(threads);  // MKL follows it, OpenBLAS with threads of its own does not
-    if (auto* set_threads = openblas<void(int)>("openblas_set_num_threads")) set_threads(threads);
+    at::set_num_threads(threads);
+    set_openblas_threads(threads);
   }
 
   void step(std::span<const TensorView> gradients) override { optimizer_.step(tensors_of(gradients)); }
@@ -56,11 +56,13 @@ class LibTorchPeer final : public Peer {
     return 2.0 * static_cast<double>(size) * static_cast<double>(size) * static_cast<double>(size) / best;
   }
 
+  std::string slow_blas() const override {
+    const lab::Blas blas = lab::find_blas();
+    return blas.kind == lab::Blas::Kind::reference ? lab::to_string(blas) : "";
+  }
+
   std::string description() const override {
-    std::string text = "LibTorch " TORCH_VERSION;
-    if (at::hasMKL()) text += ", MKL";
-    else if (auto* config = openblas<char*()>("openblas_get_config")) text += std::string(", ") + config();
-    return text + ", " + kWaitPolicy + "=" + std::getenv(kWaitPolicy);
+    return "LibTorch " TORCH_VERSION ", " + lab::find_blas().name + ", " + kWaitPolicy + "=" + std::getenv(kWaitPolicy);
   }
 
  private:
@@ -69,9 +71,9 @@ class LibTorchPeer final : public Peer {
 
 }  // namespace
 
-// LibTorch's OpenMP threads spin after each elementwise operation. Where its BLAS has
-// threads of its own, as in Debian, they spin on the cores the next product needs, and
-// LibTorch loses up to half of its speed. OpenMP reads its policy only while loading.
+// LibTorch's OpenMP threads spin after each elementwise operation. Where its BLAS has threads
+// of its own, as on Debian, they spin on the cores that the next product needs, and LibTorch
+// loses up to half of its speed. OpenMP reads its policy only when it is loaded.
 void prepare_process(char** argv) {
   if (std::getenv(kWaitPolicy) != nullptr) return;
   setenv(kWaitPolicy, "PASSIVE", 1);

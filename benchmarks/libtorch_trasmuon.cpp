@@ -32,7 +32,7 @@ LibTorchTrasMuon::LibTorchTrasMuon(std::vector<torch::Tensor> weights, const Tra
     : options_(options), weights_(std::move(weights)) {
   const bool all_stages = options.orthogonalize && options.row_scale && options.calibrate && !options.nesterov;
   if (options.literal || options.clip != Clip::soft || !all_stages) {
-    throw Error("libtorch_trasmuon: only the guarded rule with all stages and the soft clip is written here");
+    throw Error("libtorch_trasmuon: supports only the guarded rule with all stages and the soft clip");
   }
   for (const torch::Tensor& weight : weights_) {
     State state;
@@ -53,7 +53,7 @@ void LibTorchTrasMuon::step(const std::vector<torch::Tensor>& gradients) {
 void LibTorchTrasMuon::step_matrix(torch::Tensor& weight, const torch::Tensor& gradient, State& state) const {
   const TrasMuonOptions& o = options_;
   const double m = static_cast<double>(weight.size(0)), n = static_cast<double>(weight.size(1));
-  // One NaN or Inf makes the sum one, and summing is cheaper than isfinite().all().
+  // A NaN or Inf in the gradient makes the sum non-finite; this is cheaper than isfinite().all().
   if (!std::isfinite(gradient.sum().item<double>())) return;
   ++state.t;
 

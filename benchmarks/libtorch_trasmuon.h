@@ -10,8 +10,8 @@
 
 namespace trasmuon::bench {
 
-/// TrasMuon as it is written with LibTorch operations: one matrix after the other, dense
-/// products, no operation of its own. The yardstick of bench_step.
+/// TrasMuon written with LibTorch operations in the plain way: one matrix after the other,
+/// dense products, no custom operations. The peer of bench_step.
 class LibTorchTrasMuon {
  public:
   LibTorchTrasMuon(std::vector<torch::Tensor> weights, const TrasMuonOptions& options);
@@ -25,7 +25,7 @@ class LibTorchTrasMuon {
     std::int64_t t = 0;
   };
   void step_matrix(torch::Tensor& weight, const torch::Tensor& gradient, State& state) const;
-  /// The damping of the columns from their energies E_j.
+  /// Returns the damping of each column, c_j, from the energies E_j.
   torch::Tensor trust_region(const torch::Tensor& energy, State& state, bool large_enough) const;
 
   TrasMuonOptions options_;

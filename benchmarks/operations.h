@@ -15,7 +15,7 @@ inline double standard_operations(std::int64_t rows, std::int64_t cols, int step
   return steps * (4 * s * s * l + 2 * s * s * s);
 }
 
-/// What our form of it does, with the default coefficients.
+/// Operations that our implementation does, with the default coefficients.
 inline double our_operations(std::int64_t rows, std::int64_t cols, int steps, NewtonSchulzForm form) {
   const auto triples = newton_schulz_triples("keller", steps);
   if (form == NewtonSchulzForm::automatic) form = cpu::choose_form(rows, cols, triples, false);

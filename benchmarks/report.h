@@ -9,21 +9,21 @@
 
 namespace trasmuon::bench {
 
-/// Where the numbers come from.
+/// The machine and the versions that were measured.
 struct Machine {
   std::string cpu;  ///< from /proc/cpuinfo
   int cores = 0;    ///< that this process may use
   int threads = 0;  ///< that both sides use
-  std::string isa;  ///< of our kernels
+  std::string isa;  ///< instruction set of our kernels
   std::string compiler;
-  std::string version;  ///< our version
-  std::string peer;     ///< versions of LibTorch and of its BLAS; empty: none
+  std::string version;  ///< of this library
+  std::string peer;     ///< versions of LibTorch and its BLAS; empty without a peer
   std::string date;     ///< UTC, ISO 8601
 };
 
 Machine describe_machine(int threads, std::string peer);
 
-/// What bench_step measured. Times are seconds of one step over all matrices.
+/// The results of bench_step. Times are seconds of one step over all matrices.
 struct StepReport {
   Machine machine;
   std::string model;
@@ -32,7 +32,7 @@ struct StepReport {
   std::int64_t parameters = 0;
 
   int validation_steps = 0;
-  double worst_deviation = 0;  ///< largest |dW - dW of the peer| over largest |dW of the peer|, worst matrix
+  double worst_deviation = 0;  ///< max |W - W_peer| / max |W_peer - W_start|, of the worst matrix
   std::string worst_matrix;
 
   Samples trasmuon, libtorch, muon, adamw;
@@ -47,7 +47,7 @@ struct StepReport {
 };
 
 void print(const StepReport& report);
-/// In the format of results/README.md; throws Error when the file cannot be written.
+/// Writes the format of results/README.md; throws Error if the file cannot be written.
 void write_json(const StepReport& report, const std::string& path);
 
 }  // namespace trasmuon::bench

@@ -16,39 +16,33 @@ StageMatrices::StageMatrices(std::int64_t rows, std::int64_t cols)
       weights_(std::vector<NamedMatrix>(kCopies, {"", rows, cols})),
       gradients_(std::vector<NamedMatrix>(kCopies, {"", rows, cols})),
       momenta_(std::vector<NamedMatrix>(kCopies, {"", rows, cols})),
-      states_(kCopies),
       matrices_(kCopies) {
   weights_.fill(0.02, 1);
   gradients_.fill(0.01, 2);
   const auto weights = weights_.views(), gradients = gradients_.views(), momenta = momenta_.views();
   for (std::size_t i = 0; i < kCopies; ++i) {
-    VectorState& state = states_[i];
-    state.v_row.assign(static_cast<std::size_t>(rows), 0);
-    state.c_ema.assign(static_cast<std::size_t>(cols), 1);
-    state.c_last.assign(static_cast<std::size_t>(cols), 1);
-    state.c_sum.assign(static_cast<std::size_t>(cols), 0);
-    Matrix& x = matrices_[i];
-    x.m = rows;
-    x.n = cols;
-    x.weight = matrix_view(weights[i]);
-    x.gradient = matrix_view(gradients[i]);
-    x.momentum = matrix_view(momenta[i]);
-    x.v_row = state.v_row.data();
-    x.c_ema = state.c_ema.data();
-    x.c_last = state.c_last.data();
-    x.c_sum = state.c_sum.data();
-    x.e_ref = &state.e_ref;
-    x.gamma_sum = &state.gamma_sum;
-    x.step = &state.step;
-    x.skipped = &state.skipped;
-    step(pipeline_, stages(), std::span(&x, 1));
+    SteppedMatrix& x = matrices_[i];
+    x.v_row.assign(static_cast<std::size_t>(rows), 0);
+    x.c_ema.assign(static_cast<std::size_t>(cols), 1);
+    x.c_last.assign(static_cast<std::size_t>(cols), 1);
+    x.c_sum.assign(static_cast<std::size_t>(cols), 0);
+    x.matrix = {.m = rows,
+                .n = cols,
+                .weight = matrix_view(weights[i]),
+                .gradient = matrix_view(gradients[i]),
+                .momentum = matrix_view(momenta[i]),
+                .v_row = x.v_row.data(),
+                .c_ema = x.c_ema.data(),
+                .c_last = x.c_last.data(),
+                .c_sum = x.c_sum.data(),
+                .e_ref = &x.e_ref,
+                .gamma_sum = &x.gamma_sum,
+                .step = &x.step,
+                .skipped = &x.skipped};
+    x.intermediates = cpu::intermediates<float>(x.matrix, plan_, x.memory);
+    cpu::admit<float>(x.matrix, plan_.skip_nonfinite);
+    for (const Phase phase : kPhases) cpu::run_phase(phase, plan_, x.matrix, x.intermediates, scratch_);
   }
-}
-
-std::span<Matrix> StageMatrices::next() {
-  const std::span<Matrix> one(&matrices_[turn_++ % kCopies], 1);
-  stages().begin(one, pipeline_);
-  return one;
 }
 
 }  // namespace trasmuon::bench

@@ -16,7 +16,7 @@ struct NamedMatrix {
   std::int64_t rows, cols;
 };
 
-/// The hidden matrices of GPT-2 small, four a layer.
+/// The hidden matrices of GPT-2 small, four per layer.
 std::vector<NamedMatrix> gpt2_small(int layers);
 
 /// One f32 buffer per matrix.
@@ -24,7 +24,7 @@ class MatrixSet {
  public:
   explicit MatrixSet(std::span<const NamedMatrix> matrices);
 
-  /// Nearly Gaussian values of this standard deviation, the same for the same seed.
+  /// Fills with nearly Gaussian values of this standard deviation, reproducible from the seed.
   void fill(double deviation, std::uint64_t seed);
   /// Multiplies the columns `offset`, `offset + every`, ... of every matrix.
   void scale_columns(std::int64_t offset, std::int64_t every, float factor);
@@ -39,8 +39,8 @@ class MatrixSet {
   std::vector<std::vector<float>> values_;
 };
 
-/// A gradient for step t: of a new seed each, and from the second step on a few columns
-/// burst, so that the trust region has something to damp.
+/// Fills in a gradient for step t. From the second step on the energy of a few columns
+/// bursts, so that the trust region damps them.
 void fill_gradient(MatrixSet& gradient, int t);
 
 }  // namespace trasmuon::bench

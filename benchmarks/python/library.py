@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TrasMuon's C ABI on torch tensors, as far as a benchmark needs it."""
+"""The part of TrasMuon's C ABI that the benchmark needs, on torch tensors."""
 import ctypes
 
 _DTYPES = {"torch.float64": 0, "torch.float32": 1, "torch.bfloat16": 2, "torch.float16": 3}
@@ -21,8 +21,18 @@ def _view(tensor):
     return _Tensor(tensor.data_ptr(), _DTYPES[str(tensor.dtype)], tensor.dim(), shape, 0)
 
 
+def _device(tensor):
+    return 1 + tensor.device.index if tensor.is_cuda else 0  # TRASMUON_CUDA + index, TRASMUON_CPU
+
+
+def set_num_threads(library, threads):
+    """Sets the number of threads of steps on the CPU."""
+    if ctypes.CDLL(library).trasmuon_set_num_threads(threads) != 0:
+        raise ValueError(f"threads must be >= 1, got {threads}")
+
+
 class Optimizer:
-    """One group of CUDA tensors under one rule."""
+    """One group of tensors under one rule, all on the CPU or all on CUDA."""
 
     def __init__(self, library, rule, parameters, **options):
         self._lib = ctypes.CDLL(library)
@@ -35,15 +45,15 @@ class Optimizer:
         self._call("trasmuon_builder_create", ctypes.byref(builder))
         self._call("trasmuon_builder_add_group", builder, handle, None)
         for i, tensor in enumerate(parameters):
-            p = _Parameter(ctypes.sizeof(_Parameter), b"p%d" % i, _view(tensor), 0, 0, None, 0, 1 + tensor.device.index)
+            p = _Parameter(ctypes.sizeof(_Parameter), b"p%d" % i, _view(tensor), 0, 0, None, 0, _device(tensor))
             self._call("trasmuon_builder_add_parameter", builder, ctypes.byref(p), None)
         self._handle = ctypes.c_void_p()
         self._call("trasmuon_builder_finish", builder, ctypes.byref(self._handle))
         self._lib.trasmuon_builder_destroy(builder)
         self._lib.trasmuon_options_destroy(handle)
 
-    def step(self, stream):
-        if self._gradients is None:  # they stay where they are: once is enough, as in a program in C
+    def step(self, stream=None):
+        if self._gradients is None:  # the gradients never move, so their views are made once, as in a C program
             self._gradients = (_Tensor * len(self._parameters))(*[_view(p.grad) for p in self._parameters])
         self._call("trasmuon_optimizer_step_on", self._handle, self._gradients,
                    ctypes.c_size_t(len(self._gradients)), ctypes.c_void_p(stream))
