@@ -29,8 +29,8 @@ constexpr int kMostAtOnce = 4;
 class CpuBackend final : public Backend {
  public:
   void prepare(std::span<Matrix> matrices, const Plan& plan, void*) override {
-    (void)kernel_table();                       // chosen at first use, which may fail
-    parallel_for(2, [](std::int64_t, int) {});  // so may starting the threads
+    (void)kernel_table();                  // chosen at first use, which may fail
+    parallel_for(2, [](std::int64_t) {});  // so may starting the threads
     const Schedule schedule = schedule_of(matrices);
     if (workspaces_.size() < schedule.lanes) workspaces_.resize(schedule.lanes);
     one_per_thread_.reserve(matrices.size());
@@ -53,7 +53,7 @@ class CpuBackend final : public Backend {
     std::atomic<std::size_t> next = 0;
     // The number of threads may have changed since prepare().
     parallel_for(std::min(std::ssize(workspaces_), static_cast<std::ptrdiff_t>(schedule.lanes)),
-                 [&](std::int64_t lane, int) {
+                 [&](std::int64_t lane) {
                    for (std::size_t i = next++; i < one_per_thread_.size(); i = next++)
                      step(plan, *one_per_thread_[i], workspaces_[static_cast<std::size_t>(lane)]);
                  });

@@ -44,7 +44,7 @@ void multiply(const Product<T>& p, T* scratch) {
   for (std::int64_t k0 = 0; k0 == 0 || k0 < p.k; k0 += kPanelDepth) {
     const std::int64_t depth = std::min(kPanelDepth, p.k - k0);
 
-    auto pack = [&](std::int64_t block, int) {
+    auto pack = [&](std::int64_t block) {
       if (block < row_blocks) {
         for (std::int64_t i = block * kBlockTiles; i < std::min(row_panels, (block + 1) * kBlockTiles); ++i) {
           const T* data = p.a.data + i * mr * p.a.row_stride + k0 * p.a.col_stride;
@@ -62,7 +62,7 @@ void multiply(const Product<T>& p, T* scratch) {
     };
     parallel_for(row_blocks + col_blocks, pack);
 
-    auto compute = [&](std::int64_t task, int) {
+    auto compute = [&](std::int64_t task) {
       // Bottom rows first: in a triangle they are the long ones.
       const std::int64_t row_block = row_blocks - 1 - task / col_blocks, col_block = task % col_blocks;
       TileTarget<T> to{.c = p.c, .ldc = p.ldc, .d = p.d, .ldd = p.ldd, .alpha = p.alpha, .beta = p.beta};

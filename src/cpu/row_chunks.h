@@ -30,7 +30,7 @@ struct RowChunks {
 /// Calls body(first_row, last_row, chunk) for every chunk.
 template <class Body>
 void for_each_chunk(const RowChunks& chunks, Body&& body) {
-  parallel_for(chunks.count, [&](std::int64_t chunk, int) {
+  parallel_for(chunks.count, [&](std::int64_t chunk) {
     const std::int64_t first = chunk * chunks.height;
     body(first, std::min(first + chunks.height, chunks.rows), chunk);
   });

@@ -18,7 +18,7 @@
 namespace trasmuon::cpu {
 namespace {
 
-using Body = void (*)(void*, std::int64_t, int);
+using Body = void (*)(void*, std::int64_t);
 
 // A step issues hundreds of short parallel regions; waking a sleeping thread costs
 // more than many of them, so workers spin this often before they sleep.
@@ -63,7 +63,6 @@ struct Region {
   const std::int64_t count;
   const Body body;
   void* const context;
-  const int workers;  ///< only workers below this number take part
   std::atomic<std::int64_t> next{0};
   std::exception_ptr error;
 };
@@ -97,7 +96,7 @@ class ThreadPool {
     if (!lock.owns_lock()) return false;
     if (!started_) start();
     open(region);
-    work(region, 0);
+    work(region);
     close();
     if (region.error) std::rethrow_exception(region.error);
     return true;
@@ -142,7 +141,7 @@ class ThreadPool {
     }
   }
 
-  void serve(int worker) {
+  void serve() {
     std::uint64_t seen = 0;
     for (;;) {
       for (int spin = 0; spin < kSpins && generation_.load(std::memory_order_acquire) == seen; ++spin) pause_cpu();
@@ -153,21 +152,21 @@ class ThreadPool {
         seen = generation_.load(std::memory_order_relaxed);
         if (stopping_) return;
         region = region_;
-        if (region == nullptr || worker >= region->workers) continue;
+        if (region == nullptr) continue;
         active_.fetch_add(1, std::memory_order_relaxed);
       }
-      work(*region, worker);
+      work(*region);
       active_.fetch_sub(1, std::memory_order_release);
     }
   }
 
-  void work(Region& region, int worker) {
+  void work(Region& region) {
     inside_region = true;
     try {
       for (;;) {
         const std::int64_t index = region.next.fetch_add(1, std::memory_order_relaxed);
         if (index >= region.count) break;
-        region.body(region.context, index, worker);
+        region.body(region.context, index);
       }
     } catch (...) {
       region.next.store(region.count, std::memory_order_relaxed);
@@ -206,25 +205,24 @@ const bool fork_is_handled = pthread_atfork(nullptr, nullptr, &ThreadPool::renew
 void ThreadPool::start() {
   if (!fork_is_handled) return;  // out of memory; workers would leave a child of fork without a usable pool
   started_ = true;
-  const auto entry = [](void* handle) -> void* {
-    pool.serve(static_cast<int>(static_cast<pthread_t*>(handle) - pool.handles_) + 1);
+  const auto entry = [](void*) -> void* {
+    pool.serve();
     return nullptr;
   };
   for (; workers_ + 1 < threads_; ++workers_) {
-    pthread_t* handle = &handles_[workers_];
-    if (pthread_create(handle, nullptr, entry, handle) != 0) return;
+    if (pthread_create(&handles_[workers_], nullptr, entry, nullptr) != 0) return;
   }
 }
 
 }  // namespace
 
-void parallel_for(std::int64_t count, Body body, void* context, int most_workers) {
+void parallel_for(std::int64_t count, Body body, void* context) {
   if (count <= 0) return;
-  if (count > 1 && most_workers > 1 && !inside_region && pool.threads() > 1) {
-    Region region{count, body, context, most_workers};
+  if (count > 1 && !inside_region && pool.threads() > 1) {
+    Region region{count, body, context};
     if (pool.try_run(region)) return;
   }
-  for (std::int64_t index = 0; index < count; ++index) body(context, index, 0);
+  for (std::int64_t index = 0; index < count; ++index) body(context, index);
 }
 
 void set_pool_threads(int threads) { pool.set_threads(threads); }

@@ -8,25 +8,20 @@ namespace trasmuon::cpu {
 
 constexpr int kMaxThreads = 1024;
 
-/// Calls body(index, worker) for every index in [0, count), indices handed out one by
-/// one. `worker` < most_workers and no two calls with the same worker overlap. A call
-/// from inside a body, or while another thread uses the pool, runs inline. The first
-/// exception thrown by a body is rethrown here after all others finished.
-void parallel_for(std::int64_t count, void (*body)(void* context, std::int64_t index, int worker), void* context,
-                  int most_workers);
+/// Calls body(index) for every index in [0, count), indices handed out one by one. A call from inside a body, or while
+/// another thread uses the pool, runs inline. The first exception thrown by a body is rethrown here after all others
+/// finished.
+void parallel_for(std::int64_t count, void (*body)(void* context, std::int64_t index), void* context);
 
 template <class Body>
-void parallel_for(std::int64_t count, Body&& body, int most_workers = kMaxThreads) {
+void parallel_for(std::int64_t count, Body&& body) {
   parallel_for(
-      count,
-      [](void* context, std::int64_t index, int worker) {
-        (*static_cast<std::remove_reference_t<Body>*>(context))(index, worker);
-      },
-      &body, most_workers);
+      count, [](void* context, std::int64_t index) { (*static_cast<std::remove_reference_t<Body>*>(context))(index); },
+      &body);
 }
 
 /// Threads of the pool, including the caller's. Setting them waits for the running region and stops the old ones. They
-/// can change at any time: a caller that has memory per worker passes its number of them as most_workers.
+/// can change at any time.
 void set_pool_threads(int threads);
 int pool_threads();
 

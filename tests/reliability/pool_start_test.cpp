@@ -42,7 +42,7 @@ class PoolStart : public testing::Test {
   /// Whether a parallel region does each of its tasks once.
   static bool region_works() {
     std::vector<std::atomic<int>> hits(100);
-    parallel_for(100, [&](std::int64_t index, int) { ++hits[static_cast<std::size_t>(index)]; });
+    parallel_for(100, [&](std::int64_t index) { ++hits[static_cast<std::size_t>(index)]; });
     for (const auto& hit : hits) {
       if (hit != 1) return false;
     }
@@ -58,7 +58,7 @@ TEST_F(PoolStart, EachAllocationFailsInTurn) {
     std::atomic<int> done = 0;
     allocations_left = failing;
     set_num_threads(8);
-    parallel_for(100, [&](std::int64_t, int) { ++done; });
+    parallel_for(100, [&](std::int64_t) { ++done; });
     allocations_left = kNever;
     EXPECT_EQ(done, 100) << "allocation " << failing;
     EXPECT_TRUE(region_works()) << "after allocation " << failing;
@@ -81,7 +81,7 @@ TEST_F(PoolStart, NoThreadCanBeCreated) {
   set_num_threads(8);
   std::atomic<int> arrived = 0;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  parallel_for(2, [&](std::int64_t, int) {
+  parallel_for(2, [&](std::int64_t) {
     ++arrived;
     while (arrived != 2 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
     EXPECT_EQ(arrived, 2) << "the two tasks must run at the same time, on two threads";

@@ -138,8 +138,8 @@ TEST(RecipeErrors, OptionsThatTheOptimizerRefuses) {
 TEST(RecipeErrors, NamesAndTextsThatRecordsCannotHold) {
   EXPECT_EQ(refused(with("[method." + std::string(101, 'a') + "]\nrule = \"muon\"")),
             "x.toml:4: [method." + std::string(101, 'a') + "] the name must have at most 100 characters, got 101");
-  EXPECT_EQ(refused(with("", "diary = \"\xff\"")), "x.toml:6: [part.table] diary must be text in UTF-8");
-  EXPECT_EQ(refused(tiny_recipe(), {"diary=\xff"}), "--set diary=\xff: diary must be text in UTF-8");
+  EXPECT_EQ(refused(with("", "diary = \"\xff\"")), "x.toml:6: [part.table] text must be UTF-8");
+  EXPECT_EQ(refused(tiny_recipe(), {"diary=\xff"}), "--set diary=\xff: must be UTF-8");
 }
 
 TEST(RecipeErrors, TheFile) {
