@@ -35,15 +35,6 @@ std::string text_value(const TomlEntry& entry) {
   return entry.value.get<std::string>();
 }
 
-/// Records are JSON, whose texts are UTF-8.
-void check_encoding(const TomlEntry& entry) {
-  try {
-    static_cast<void>(entry.value.dump());
-  } catch (const Json::exception&) {
-    refuse(entry.where, entry.key + " must be text in UTF-8");
-  }
-}
-
 void check_single(const TomlEntry& entry) {
   if (entry.value.is_array())
     refuse(entry.where, entry.key + " must be a single value; lists are allowed only in a [part]");
@@ -77,9 +68,6 @@ class RecipeParser {
   RecipeParser(std::string_view text, const std::string& name) : sections_(parse_toml(text, name)), name_(name) {}
 
   Recipe parse(const std::vector<std::string>& overrides) {
-    for (const TomlSection& section : sections_) {
-      for (const TomlEntry& entry : section.entries) check_encoding(entry);
-    }
     read_head();
     for (const TomlSection& section : sections_) {
       if (section.name.starts_with("method.")) read_method(section);
@@ -196,7 +184,6 @@ class RecipeParser {
     if (!is_utf8(text)) refuse(where, "must be UTF-8");
     TomlEntry entry{text.substr(0, equals), parse_toml_value(text.substr(equals + 1)), where};
     if (entry.value.is_null()) entry.value = text.substr(equals + 1);  // text needs no quotes here
-    check_encoding(entry);
     if (entry.key == "seeds") {
       for (Recipe::Part& part : recipe_.parts) part.seeds = seeds_of(entry);
       return;
