@@ -186,7 +186,8 @@ Table claims_about(const Evidence& evidence, const std::string& method) {
 
 Table contrast_table(const Evidence& evidence, const std::string& method, Question question,
                      const std::string& caption) {
-  Table table{caption, {{"", false}, {"against", false}, {"spikes", false}, {"late loss", false}, {"so", false}}, {}};
+  Table table{
+      caption, {{"row", false}, {"against", false}, {"spikes", false}, {"late loss", false}, {"so", false}}, {}};
   for (const Contrast* contrast : evidence.of(method, question))
     table.rows.push_back({{contrast->treated},
                           {contrast->control},

@@ -14,19 +14,13 @@ namespace {
 
 using Groups = std::vector<const SeedGroup*>;
 
-/// Spikes get half a spike more, so that none has a logarithm too.
-BySeed outcome_of(const SeedGroup* group, const std::string& key) {
-  BySeed values = by_seed(group, key);
-  if (key == "spikes")
-    for (auto& [seed, value] : values) value += 0.5;
-  return values;
-}
+constexpr double kHalfSpike = 0.5;
 
 /// The geometric mean over groups, by seed; only of seeds that all of them have.
 BySeed mean_outcome(const Groups& groups, const std::string& key) {
   BySeed mean;
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    const BySeed values = outcome_of(groups[i], key);
+    const BySeed values = outcome_by_seed(groups[i], key);
     if (i == 0) mean = values;
     std::erase_if(mean, [&](const auto& item) { return !values.contains(item.first); });
     if (i > 0)
@@ -44,6 +38,13 @@ Outcome outcome(const BySeed& treated, const BySeed& control, double shift = 0) 
 std::string scaled(double scale) { return "lr × " + plain(scale); }
 
 }  // namespace
+
+BySeed outcome_by_seed(const SeedGroup* group, const std::string& key) {
+  BySeed values = by_seed(group, key);
+  if (key == "spikes")
+    for (auto& [seed, value] : values) value += kHalfSpike;
+  return values;
+}
 
 std::vector<std::string> damped_methods(const MechanisticGroups& groups) {
   std::vector<std::string> methods = groups.methods("damping");
@@ -148,7 +149,6 @@ void Evidence::add_step_sizes(const MechanisticGroups& groups, const std::string
 
 void Evidence::add(const std::string& method, Question question, const std::string& treated, const std::string& control,
                    const Groups& treated_groups, const Groups& control_groups) {
-  constexpr double kHalfSpike = 0.5;
   Contrast contrast{.method = method, .question = question, .treated = treated, .control = control};
   contrast.spikes = outcome(mean_outcome(treated_groups, "spikes"), mean_outcome(control_groups, "spikes"), kHalfSpike);
   contrast.loss = outcome(mean_outcome(treated_groups, "final_median"), mean_outcome(control_groups, "final_median"));
@@ -159,7 +159,8 @@ void Evidence::add(const std::string& method, Question question, const std::stri
 void Evidence::add_advantage(const MechanisticGroups& groups, const std::string& method, const Cell& cell) {
   if (is_kept(cell)) return;
   const auto advantage = [&](const Cell& where, const std::string& key) {
-    return ratios(outcome_of(groups.table(method, where), key), outcome_of(groups.table("noclip", where), key));
+    return ratios(outcome_by_seed(groups.table(method, where), key),
+                  outcome_by_seed(groups.table("noclip", where), key));
   };
   Contrast contrast{.method = method,
                     .question = Question::effect,

@@ -64,6 +64,9 @@ class Evidence {
   std::size_t comparisons_ = 0;
 };
 
+/// A number of the summaries, ready for logarithms: spikes get half a spike more.
+BySeed outcome_by_seed(const SeedGroup* group, const std::string& key);
+
 std::vector<std::string> damped_methods(const MechanisticGroups& groups);  ///< those that have controls
 
 }  // namespace trasmuon::lab

@@ -27,16 +27,16 @@ std::string basis_sentence(const Evidence& evidence) {
   if (kept == nullptr || random == nullptr) return "";
   const PairedEffect &spikes = random->spikes.effect, &loss = random->loss.effect;
   const bool nothing = !spikes.clearly_lower() && !loss.clearly_lower();
+  const bool little = loss.ratio > std::sqrt(kept->loss.effect.ratio);
   return fmt::format(
       "What V = I contributes: with V = I and bursts on columns, damping multiplies spikes by {} and the loss by {}. "
       "With "
-      "V random and bursts still on columns it multiplies them by {} and {}: {}. The paper's text has a random V; its "
-      "table is matched only with V = I.",
+      "V random, as in the paper's text, and bursts still on columns it multiplies them by {} and {}: {}.",
       human_factor(kept->spikes.effect.ratio), human_factor(kept->loss.effect.ratio), human_factor(spikes.ratio),
       human_factor(loss.ratio),
-      nothing                                           ? "nothing is left"
-      : loss.ratio > std::sqrt(kept->loss.effect.ratio) ? "little is left"
-                                                        : "it stays");
+      nothing  ? "nothing is left, so that V = I makes the table"
+      : little ? "little is left, so that V = I makes most of the table"
+               : "it stays");
 }
 
 std::string burst_sentence(const Evidence& evidence, const std::string& method) {

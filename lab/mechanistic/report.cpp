@@ -59,8 +59,9 @@ Table paper_table(const MechanisticGroups& groups, const std::string& name, cons
     for (const PaperRow& row : paper.rows) {
       const SeedGroup* group = groups.table(std::string(row.method), place);
       const SeedGroup* baseline = groups.table(std::string(row.baseline), place);
-      const PairedEffect effect =
-          row.baseline.empty() ? PairedEffect() : paired_effect(by_seed(group, key), by_seed(baseline, key));
+      const PairedEffect effect = row.baseline.empty()
+                                      ? PairedEffect()
+                                      : paired_effect(outcome_by_seed(group, key), outcome_by_seed(baseline, key));
       cells.push_back({paper, row, spread_of(group, key), effect});
     }
   }

@@ -51,7 +51,10 @@ PairedEffect paired_effect(const BySeed& method, const BySeed& baseline) {
   if (effect.diverged > 0 || logs.size() < 2) {
     effect.ratio = logs.empty() ? kNaN : std::exp(quantile(logs, 0.5));
     effect.p = effect.pairing.p;
-    if (effect.diverged > 0) effect.ratio = effect.pairing.lower >= effect.pairing.higher ? 0 : kInfinity;
+    if (effect.diverged > 0) {
+      const Pairing& seeds = effect.pairing;
+      effect.ratio = seeds.lower > seeds.higher ? 0 : seeds.lower < seeds.higher ? kInfinity : 1;
+    }
   } else {
     effect.size = 0;
     summarize(logs, effect);
@@ -124,7 +127,8 @@ Verdict judge_similar(std::span<const PairedEffect* const> effects) {
   for (const PairedEffect* effect : effects) {
     if (!effect->known()) continue;
     known = true;
-    similar = similar && effect->within(kSimilar);
+    if (effect->within(kSimilar)) continue;
+    similar = false;
     differs = differs || effect->clearly_lower() || effect->clearly_higher();
   }
   if (!known) return Verdict::unknown;
