@@ -52,11 +52,14 @@ std::vector<std::string> damped_methods(const MechanisticGroups& groups) {
   return methods;
 }
 
-Evidence::Evidence(const MechanisticGroups& groups) : loop_(groups.table("clip-sf")) {
+Evidence::Evidence(const MechanisticGroups& groups) {
   add("noclip", Question::effect, "noclip", "NorMuon", {groups.table("noclip")}, {groups.table("normuon")});
-  for (const std::string& method : damped_methods(groups)) add_method(groups, method);
+  for (const std::string& method : damped_methods(groups)) {
+    loops_.emplace(method, ClosedLoop(groups.table(method)));
+    add_method(groups, method);
+    add_response(method);
+  }
   add_others(groups);
-  add_response("clip-sf");
   std::vector<PairedEffect*> effects;
   for (Contrast& contrast : contrasts_) effects.insert(effects.end(), {&contrast.spikes.effect, &contrast.loss.effect});
   std::erase_if(effects, [](const PairedEffect* effect) { return !effect->known(); });
@@ -95,7 +98,6 @@ void Evidence::add_method(const MechanisticGroups& groups, const std::string& me
     add(method, Question::placebo, "gate every 10th step, 5 steps from the bursts", "the same, in other phases",
         {middle}, others);
   add(method, Question::columns, method, "c in other columns", {damped}, with_damping("permuted"));
-  add(method, Question::columns, method, "mean of c in all columns", {damped}, with_damping("mean"));
   add_step_sizes(groups, method);
 
   for (const auto& [coefficients, steps] : {std::pair{"keller", 8}, {"polar_express", 5}, {"polar_express", 8}}) {
@@ -172,8 +174,9 @@ void Evidence::add_advantage(const MechanisticGroups& groups, const std::string&
 }
 
 void Evidence::add_response(const std::string& method) {
-  if (!loop_.known()) return;
-  const PhaseResponse &burst = loop_.at(0), placebo = loop_.placebo();
+  const ClosedLoop& loop = closed_loop(method);
+  if (!loop.known()) return;
+  const PhaseResponse &burst = loop.at(0), placebo = loop.placebo();
   const auto add_share = [&](const std::string& what, const BySeed& at_burst, const BySeed& elsewhere) {
     Contrast contrast{.method = method,
                       .question = Question::response,
@@ -185,6 +188,12 @@ void Evidence::add_response(const std::string& method) {
   add_share("r_max rises", burst.energy_rises, placebo.energy_rises);
   add_share("c_used_min falls", burst.lowest_falls, placebo.lowest_falls);
   add_share("c of the column hit falls", burst.hit_falls, placebo.hit_falls);
+}
+
+const ClosedLoop& Evidence::closed_loop(const std::string& method) const {
+  static const ClosedLoop kNone(nullptr);
+  const auto found = loops_.find(method);
+  return found == loops_.end() ? kNone : found->second;
 }
 
 std::vector<const Contrast*> Evidence::of(const std::string& method, Question question) const {

@@ -59,6 +59,20 @@ std::string burst_sentence(const Evidence& evidence, const std::string& method) 
       percent_kept(effect->loss.effect, blind->loss.effect), all.size(), fewer, lower);
 }
 
+/// A method that sees the bursts and is no better for it.
+std::string detector_sentence(const Evidence& evidence, const std::string& method) {
+  const Contrast* effect = evidence.find(method, Question::effect, "noclip");
+  const ClosedLoop& loop = evidence.closed_loop(method);
+  if (effect == nullptr || !loop.known()) return "";
+  const PairedEffect &spikes = effect->spikes.effect, &loss = effect->loss.effect;
+  if (spikes.clearly_lower() || loss.clearly_lower()) return "";
+  return fmt::format(
+      "{} finds the bursts (c of the column hit falls from {} to {} in the median) and does not help: spikes × {} [{}, "
+      "{}] and loss × {} [{}, {}] against noclip.",
+      method, human(loop.hit_before()), human(loop.hit_after()), human_factor(spikes.ratio), human_factor(spikes.low),
+      human_factor(spikes.high), human_factor(loss.ratio), human_factor(loss.low), human_factor(loss.high));
+}
+
 std::string columns_sentence(const Evidence& evidence, const std::string& method) {
   const Contrast* placebo = evidence.find(method, Question::columns, "c in other columns");
   const Contrast* effect = evidence.find(method, Question::effect, "noclip");
@@ -154,7 +168,8 @@ double kept_share(double method_to_noclip, double method_to_control) {
 std::vector<std::string> mechanistic_findings(const MechanisticGroups& groups, const Evidence& evidence) {
   std::vector<std::string> findings = {basis_sentence(evidence)};
   for (const std::string& method : damped_methods(groups))
-    findings.insert(findings.end(), {burst_sentence(evidence, method), columns_sentence(evidence, method)});
+    findings.insert(findings.end(), {burst_sentence(evidence, method), columns_sentence(evidence, method),
+                                     detector_sentence(evidence, method)});
   findings.insert(
       findings.end(),
       {step_size_sentence(evidence, "clip-sf"), tuned_sentence(evidence, "clip-sf"),

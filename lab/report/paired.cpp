@@ -70,8 +70,8 @@ std::string PairedEffect::text() const {
   if (diverged > 0)
     return fmt::format("lower in {} of {} seeds, {} diverged, {}", pairing.lower, seeds, diverged, human_p(adjusted_p));
   if (seeds < 2) return fmt::format("× {}, one seed", human_factor(ratio));
-  const std::string sign = size < 0 ? "−" : "";
   const std::string size_text = std::isinf(size) ? "∞" : fmt::format("{:.1f}", std::abs(size));
+  const std::string sign = size < 0 && size_text != "0.0" ? "−" : "";
   return fmt::format("× {} [{}, {}], d = {}{}, {}", human_factor(ratio), human_factor(low), human_factor(high), sign,
                      size_text, human_p(adjusted_p));
 }

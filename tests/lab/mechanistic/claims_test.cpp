@@ -113,6 +113,20 @@ TEST(MechanisticFindings, SayWhatEachControlShows) {
   EXPECT_TRUE(has(cut, "which columns are damped does not matter")) << cut;
 }
 
+TEST(MechanisticFindings, ADetectorThatDoesNotHelpIsNamed) {
+  RunSet runs = mechanistic_runs({.damped = {48, 1.2e6}});
+  const test::TemporaryDirectory folder;
+  write_mechanistic_tables(runs, folder);
+  EXPECT_TRUE(has(findings_of(runs),
+                  "clip-sf finds the bursts (c of the column hit falls from 1 to 0.6 in the median) "
+                  "and does not help: spikes × 1.00 [1.00, 1.00]"))
+      << findings_of(runs);
+  RunSet helps = mechanistic_runs();
+  const test::TemporaryDirectory other;
+  write_mechanistic_tables(helps, other);
+  EXPECT_FALSE(has(findings_of(helps), "does not help"));
+}
+
 TEST(MechanisticFindings, CountBrokenBounds) {
   RunSet runs = mechanistic_runs({.seeds = 2});
   EXPECT_TRUE(has(findings_of(runs), "was broken 0 times and c left [c_min, 1] 0 times"));

@@ -43,11 +43,11 @@ TEST(Evidence, IsCorrectedForAllOfIt) {
 
 TEST(Evidence, HasAPlaceboForTheClosedLoop) {
   RunSet runs = mechanistic_runs({.seeds = 3});
-  EXPECT_FALSE(Evidence(MechanisticGroups(runs)).closed_loop().known());
+  EXPECT_FALSE(Evidence(MechanisticGroups(runs)).closed_loop("clip-sf").known());
   const test::TemporaryDirectory folder;
   write_mechanistic_tables(runs, folder);
   const Evidence evidence{MechanisticGroups(runs)};
-  const ClosedLoop& loop = evidence.closed_loop();
+  const ClosedLoop& loop = evidence.closed_loop("clip-sf");
   EXPECT_EQ(loop.events(), 15u);  // steps 20 .. 60 of three seeds: 10 is in the warm-up
   EXPECT_EQ(loop.period(), 10);
   EXPECT_NEAR(loop.at(0).lowest_falls.at(0), 5.5 / 6, 1e-12);
@@ -83,7 +83,7 @@ TEST(Evidence, AFallAtAnyTimeIsNoAnswer) {
     EXPECT_NE(row[2].text, "not reproduced");  // it does fall at every burst, and more often than elsewhere
   }
   EXPECT_TRUE(found);
-  const PhaseResponse placebo = evidence.closed_loop().placebo();
+  const PhaseResponse placebo = evidence.closed_loop("clip-sf").placebo();
   EXPECT_GT(placebo.lowest_falls.at(0), 0.35);  // but the placebo shows how little that means
 }
 
