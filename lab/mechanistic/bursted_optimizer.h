@@ -4,21 +4,21 @@
 #include <trasmuon/optimizer.h>
 
 #include <span>
-#include <vector>
 
 #include "lab/mechanistic/bursts.h"
 
 namespace trasmuon::lab {
 
 /// An optimizer of one square f64 matrix whose momentum bursts in some steps: the step's update and energies see
-/// (M Q) D Q^T instead of M, and the momentum is restored after it. The other state of the rule keeps the effect of the
-/// burst.
+/// (M Q) D Q^T instead of M, and the momentum is restored after it. What a rule derives from M in that step (row
+/// moments, reference energies, Dion's basis) keeps the effect of the burst; what it derives from the gradient (AdamW's
+/// second moment) never sees it.
 class BurstedOptimizer {
  public:
   /// `weight` and `bursts` must outlive this object; `bursts` is null for a run without bursts.
   BurstedOptimizer(const Options& options, std::span<double> weight, int dim, const Bursts* bursts);
 
-  /// Step number `step`, from 1. Overwrites the gradient in a burst.
+  /// Step number `step`, from 1. May overwrite the gradient in a burst.
   void step(int step, std::span<double> gradient);
 
   bool bursts_at(int step) const { return bursts_ != nullptr && bursts_->at(step); }
@@ -27,21 +27,13 @@ class BurstedOptimizer {
   Optimizer& optimizer() { return optimizer_; }
 
  private:
+  void prepare_first_moment(int step, std::span<const double> gradient);
+
   Optimizer optimizer_;
   const Bursts* bursts_;
+  double adamw_beta1_ = 0;  // of AdamW, else 0
   std::span<double> momentum_;
   std::span<const double> damping_;
-};
-
-/// Computes the mean damping that TrasMuon with these options would apply on another optimizer's trajectory.
-class ShadowDamping {
- public:
-  ShadowDamping(const TrasMuonOptions& options, int dim, const Bursts* bursts);
-  double step(int step, std::span<const double> gradient);
-
- private:
-  std::vector<double> weight_, gradient_;
-  BurstedOptimizer bursted_;
 };
 
 }  // namespace trasmuon::lab

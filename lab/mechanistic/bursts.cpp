@@ -21,14 +21,15 @@ std::vector<double> identity(int n) {
 
 Bursts::Bursts(const BurstOptions& options, int dim, int steps, std::uint64_t seed) : options_(options), dim_(dim) {
   Random columns(seed, kColumns), mixing(seed, kMixing);
-  basis_ = options.fix_v ? identity(dim) : haar_rotation(dim, mixing);
-  for (int burst = 0; burst <= steps / options.period + 1; ++burst) {
+  basis_ = options.mixed ? haar_rotation(dim, mixing) : identity(dim);
+  for (int burst = 0; burst <= steps / options.period + 2; ++burst) {
     for (const int column : distinct_below(dim, options.columns, columns)) hits_.push_back(column);
   }
 }
 
 std::span<const int> Bursts::hit(int step) const {
-  const int nearest = (step + (options_.period - 1) / 2) / options_.period;
+  const int to_first = options_.phase > 0 ? options_.period - options_.phase : 0;  // the first burst is number 1
+  const int nearest = (step + to_first + (options_.period - 1) / 2) / options_.period;
   return std::span(hits_).subspan(static_cast<std::size_t>(nearest) * options_.columns, options_.columns);
 }
 

@@ -12,12 +12,32 @@ namespace trasmuon::lab {
 
 namespace {
 
-const std::vector<std::string> kMainMethods = {"normuon", "muon", "noclip", "clip-sf"};
+const std::vector<std::string> kMainMethods = {"normuon", "muon", "noclip", "clip-sf", "history"};
 
 std::size_t burst_period(const SeedGroup& group) {
   const Json period = setting_of(group, "burst_period");
   return period.is_number() ? period.get<std::size_t>() : 10;
 }
+
+/// Boxes of spikes above boxes of the late loss.
+class SpreadPanels {
+ public:
+  void add(const SeedGroup* group, const std::string& label) {
+    if (group == nullptr) return;
+    for (const auto& [panel, key] : {std::pair{&spikes_, "spikes"}, {&loss_, "final_median"}}) {
+      panel->boxes.push_back(seed_box(*group, key));
+      panel->boxes.back().label = label;
+    }
+  }
+  Figure figure(const std::string& name) const {
+    return {
+        .name = name, .panels = {spikes_, loss_}, .columns = spikes_.boxes.size() > 12 ? 1 : 2, .panel_height = 260};
+  }
+
+ private:
+  Panel spikes_{.title = "spikes", .x_label = "", .y_label = "spikes in a run"};
+  Panel loss_{.title = "late loss", .x_label = "", .y_label = "loss", .log_y = true};
+};
 
 /// Part of one run's column against its step.
 Line slice(const Columns& metrics, const std::string& column, std::size_t begin, std::size_t end) {
@@ -31,24 +51,42 @@ Line slice(const Columns& metrics, const std::string& column, std::size_t begin,
 }  // namespace
 
 Illustration seed_spread(const MechanisticGroups& groups) {
-  Panel spikes{.title = "spikes", .x_label = "", .y_label = "spikes in a run"};
-  Panel loss{.title = "final loss", .x_label = "", .y_label = "loss", .log_y = true};
-  std::vector<const SeedGroup*> shown;
-  for (const std::string& method : groups.methods("table")) shown.push_back(groups.table(method));
-  for (const SeedGroup* group : groups.part("uniform")) shown.push_back(group);
-  for (const SeedGroup* group : shown) {
-    if (group->runs.empty()) continue;
-    const Json scale = setting_of(*group, "lr_scale");
-    for (const auto& [panel, key] : {std::pair{&spikes, "spikes"}, {&loss, "final_loss"}}) {
-      panel->boxes.push_back(seed_box(*group, key));
-      if (scale.is_number() && scale != 1) panel->boxes.back().label += " × " + plain(scale);
-    }
-  }
+  SpreadPanels panels;
+  for (const std::string& method : groups.methods("table")) panels.add(groups.table(method), method_label(method));
   return {
-      {.name = "spread", .panels = {spikes, loss}, .columns = 2, .panel_height = 300},
-      fmt::format("Spikes and final loss of every seed at κ = {}, basis kept. Box from quartile to quartile with the "
-                  "median, whiskers to the extremes, a point for each seed; × is a factor on the learning rate.",
-                  plain(groups.kappa()))};
+      panels.figure("spread"),
+      fmt::format("Spikes and late loss of every seed at κ = {}, {}. Box from quartile to quartile with the median, "
+                  "whiskers to the extremes, a point for each seed. A box beyond the axis is named with its median.",
+                  plain(groups.kappa()), cell_name(kKept))};
+}
+
+Illustration control_spread(const MechanisticGroups& groups, const std::string& method) {
+  SpreadPanels panels;
+  const auto controlled = [&](const char* control) { return groups.at("damping", method, {{"damping", control}}); };
+  const auto phase = [&](const char* part, int value) { return groups.at(part, method, {{"burst_phase", value}}); };
+  const auto decay = [&](const char* which, double end) { return groups.at("decay", which, {{"lr_end", end}}); };
+  panels.add(groups.table("noclip"), "noclip");
+  panels.add(groups.table(method), method);
+  panels.add(controlled("blind"), "c without bursts");
+  panels.add(phase("gate-2", 0), "gate 2, meets all");
+  panels.add(phase("gate-2", 5), "gate 2, meets none");
+  panels.add(phase("gate-10", 0), "gate 10, meets all");
+  panels.add(phase("gate-10", 5), "gate 10, meets none");
+  panels.add(controlled("permuted"), "c permuted");
+  panels.add(controlled("mean"), "mean of c");
+  if (const auto scale = groups.matching_scale("noclip", method))
+    panels.add(groups.at("lr-sweep", "noclip", {{"lr_scale", *scale}}), "noclip, lr × " + plain(*scale));
+  if (const auto scale = groups.best_scale("noclip"))
+    panels.add(groups.at("lr-sweep", "noclip", {{"lr_scale", *scale}}), "noclip, lr × " + plain(*scale));
+  if (const auto scale = groups.best_scale(method))
+    panels.add(groups.at("lr-sweep", method, {{"lr_scale", *scale}}), method + ", lr × " + plain(*scale));
+  for (const char* which : {"noclip", method.c_str()}) panels.add(decay(which, 0.1), std::string(which) + ", decay");
+  return {
+      panels.figure("controls-" + method),
+      fmt::format("{} and its controls, every seed, with bursts: what is left when c does not see bursts, when gates "
+                  "never meet one, when c is in other columns, and when only the step is smaller. decay: the "
+                  "learning rate falls linearly to a tenth.",
+                  method)};
 }
 
 Illustration around_a_burst(const MechanisticGroups& groups) {
@@ -56,17 +94,21 @@ Illustration around_a_burst(const MechanisticGroups& groups) {
       .title = "median burst", .x_label = "steps from the burst", .y_label = "loss / loss before", .log_y = true};
   Panel worst = median;
   worst.title = "one burst in ten is worse";
-  for (const std::string method : {"normuon", "noclip", "uniform-c", "clip-sf"}) {
-    const SeedGroup* group = groups.table(method);
-    if (group == nullptr || group->runs.empty()) continue;
+  const auto add = [&](const SeedGroup* group, const std::string& label, const Style& style) {
+    if (group == nullptr) return;
     const int period = static_cast<int>(burst_period(*group));
-    median.lines.push_back(event_band(*group, "loss", std::max(1, period / 2), period - 1, 0.5));
-    worst.lines.push_back(event_band(*group, "loss", std::max(1, period / 2), period - 1, 0.9));
-  }
-  for (Panel* panel : {&median, &worst}) {
-    panel->markers = {0};
-    for (Line& line : panel->lines) line.points = true;
-  }
+    for (const auto& [panel, p] : {std::pair{&median, 0.5}, {&worst, 0.9}}) {
+      Line line = event_band(*group, "loss", std::max(1, period / 2), period - 1, p);
+      line.label = label;
+      line.style = style;
+      line.points = true;
+      panel->lines.push_back(std::move(line));
+    }
+  };
+  for (const std::string method : {"muon", "noclip", "clip-sf", "history"})
+    add(groups.table(method), method_label(method), method_style(method));
+  add(groups.at("damping", "clip-sf", {{"damping", "blind"}}), "clip-sf, c without bursts", {"#CC79A7", 3, 6});
+  for (Panel* panel : {&median, &worst}) panel->markers = {0};
   return {
       {.name = "around_a_burst", .panels = {median, worst}, .columns = 2},
       "Loss around a burst, over the loss one step before it. Left the median of each seed's bursts, right their 90 % "
@@ -103,6 +145,34 @@ Illustration closed_loop_window(const MechanisticGroups& groups) {
   return illustration;
 }
 
+Illustration response_by_phase(const ClosedLoop& loop) {
+  Panel panel{.title = "how often it happens", .x_label = "steps after the burst", .y_label = "share of the steps"};
+  const auto add = [&](const std::string& label, const Style& style, BySeed PhaseResponse::*share) {
+    Line line{.label = label, .style = style, .x = {}, .y = {}};
+    line.points = true;
+    for (int offset = 0; offset < loop.period(); ++offset) {
+      if ((loop.at(offset).*share).empty()) continue;
+      const Spread spread = spread_of(values_of(loop.at(offset).*share));
+      line.x.push_back(offset);
+      line.y.push_back(spread.median);
+      line.low.push_back(spread.low);
+      line.high.push_back(spread.high);
+    }
+    panel.lines.push_back(std::move(line));
+  };
+  if (loop.known()) {
+    add("r max rises", {"#0072B2", 1, 7}, &PhaseResponse::energy_rises);
+    add("lowest c falls", {"#D55E00", 2, 5}, &PhaseResponse::lowest_falls);
+    add("c of the column hit falls", {"#009E73", 4, 9}, &PhaseResponse::hit_falls);
+  }
+  panel.markers = {0};
+  return {
+      {.name = "response_by_phase", .panels = {panel}, .panel_height = 230},
+      "The closed loop and its placebo (clip-sf): in what share of the steps, by the number of steps after the last "
+      "burst, the energy ratio rises and c falls. Median and quartiles over the seeds. Only the difference between "
+      "0 and the other steps can be an answer to bursts."};
+}
+
 Illustration loss_curves(const MechanisticGroups& groups) {
   Illustration illustration{{.name = "loss_curves", .panels = {}, .columns = 2, .panel_height = 300},
                             "Loss with and without bursts: median and quartiles over the seeds."};
@@ -118,33 +188,14 @@ Illustration loss_curves(const MechanisticGroups& groups) {
 
 Illustration learning_rate_sweep(const MechanisticGroups& groups) {
   const std::string label = "factor on the learning rate";
-  Panel loss{.title = "final loss", .x_label = label, .y_label = "loss", .log_x = true, .log_y = true};
+  Panel loss{.title = "late loss", .x_label = label, .y_label = "loss", .log_x = true, .log_y = true};
   Panel spikes{.title = "spikes", .x_label = label, .y_label = "spikes in a run", .log_x = true};
   for (const std::string& method : groups.methods("lr-sweep")) {
-    loss.lines.push_back(axis_band(groups.sweep(method), "lr_scale", "final_loss"));
+    loss.lines.push_back(axis_band(groups.sweep(method), "lr_scale", "final_median"));
     spikes.lines.push_back(axis_band(groups.sweep(method), "lr_scale", "spikes"));
   }
   return {{.name = "learning_rate", .panels = {loss, spikes}, .columns = 2},
           "The same factors on every method's learning rate, with bursts: median and quartiles over the seeds."};
-}
-
-Illustration stiffness(const MechanisticGroups& groups) {
-  Illustration illustration{{.name = "stiffness", .panels = {}, .columns = 2, .panel_height = 230},
-                            "Spikes and final loss against the condition number: median and quartiles over the seeds. "
-                            "The loss itself grows with κ, so compare methods at the same κ."};
-  for (const bool fix_v : {true, false}) {
-    const std::string basis = fix_v ? ", basis kept" : ", basis mixed", label = "condition number κ";
-    Panel spikes{.title = "spikes" + basis, .x_label = label, .y_label = "spikes in a run", .log_x = true};
-    Panel loss{.title = "final loss" + basis, .x_label = label, .y_label = "loss", .log_x = true, .log_y = true};
-    for (const std::string& method : kMainMethods) {
-      const auto along = groups.along_kappa(method, fix_v);
-      if (along.empty()) continue;
-      spikes.lines.push_back(axis_band(along, "kappa", "spikes"));
-      loss.lines.push_back(axis_band(along, "kappa", "final_loss"));
-    }
-    if (!spikes.lines.empty()) illustration.figure.panels.insert(illustration.figure.panels.end(), {spikes, loss});
-  }
-  return illustration;
 }
 
 }  // namespace trasmuon::lab

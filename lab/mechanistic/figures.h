@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "lab/mechanistic/closed_loop.h"
 #include "lab/mechanistic/groups.h"
 #include "lab/report/illustration.h"
 
@@ -9,8 +10,9 @@ namespace trasmuon::lab {
 Illustration seed_spread(const MechanisticGroups& groups);
 Illustration around_a_burst(const MechanisticGroups& groups);
 Illustration closed_loop_window(const MechanisticGroups& groups);
+Illustration response_by_phase(const ClosedLoop& loop);
+Illustration control_spread(const MechanisticGroups& groups, const std::string& method);
 Illustration loss_curves(const MechanisticGroups& groups);
 Illustration learning_rate_sweep(const MechanisticGroups& groups);
-Illustration stiffness(const MechanisticGroups& groups);
 
 }  // namespace trasmuon::lab

@@ -4,15 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "lab/mechanistic/groups.h"
-#include "lab/report/document.h"
+#include "lab/mechanistic/evidence.h"
 
 namespace trasmuon::lab {
 
-/// The paper's claims about this study, each with what these runs show. Claims without runs are left out.
-Table mechanistic_claims(const MechanisticGroups& groups);
+/// Sentences that are computed from the numbers of these runs: what each control shows.
+std::vector<std::string> mechanistic_findings(const MechanisticGroups& groups, const Evidence& evidence);
 
-/// Sentences that are computed from the numbers of these runs.
-std::vector<std::string> mechanistic_findings(const MechanisticGroups& groups);
+/// Share of a damped method's effect on a log scale that its control keeps, given both as ratios: method / noclip and
+/// method / control. 1: the control does as much; 0: it does nothing.
+double kept_share(double method_to_noclip, double method_to_control);
 
 }  // namespace trasmuon::lab

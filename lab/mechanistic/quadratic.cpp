@@ -64,7 +64,7 @@ Quadratic::Quadratic(const QuadraticOptions& options, std::uint64_t seed) : dim_
 
   smoothness_ = *std::max_element(a.begin(), a.end()) * *std::max_element(b.begin(), b.end());
   a_squared_ = rotated(haar_rotation(dim_, row_rotation), a);
-  b_squared_ = options.fix_v || options.isotropic_b ? b : rotated(haar_rotation(dim_, column_rotation), b);
+  b_squared_ = options.random_v && !options.isotropic_b ? rotated(haar_rotation(dim_, column_rotation), b) : b;
   solution_ = gaussian_matrix(dim_, solution);
 }
 

@@ -10,7 +10,7 @@ namespace trasmuon::lab {
 struct QuadraticOptions {
   int dim = 64;              ///< d
   double kappa = 1e4;        ///< condition number of W -> A W B; that of A and of B is its square root
-  bool fix_v = true;         ///< V = I: columns of W keep their meaning; else V is a Haar rotation
+  bool random_v = false;     ///< V is a Haar rotation; else V = I and columns of W are the eigenvectors of B
   bool isotropic_b = false;  ///< B = b I, with the mean square of the spectrum it replaces
 };
 

@@ -23,6 +23,7 @@ Json to_json(const MechanisticSummary& summary) {
           {"spike_peak", summary.spikes.peak},
           {"initial_loss", summary.initial_loss},
           {"final_loss", summary.final_loss},  // not a number or infinite: written as null
+          {"final_median", summary.final_median},
           {"best_loss", summary.best_loss},
           {"mean_c", summary.mean_c},
           {"min_c", summary.min_c},

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 
+#include "lab/report/axis_range.h"
 #include "lab/report/format.h"
 #include "lab/report/gnuplot.h"
 #include "lab/report/stats.h"
@@ -32,33 +32,6 @@ std::string in_quotes(const std::string& text) {
 }
 
 std::string number(double value) { return std::isfinite(value) ? fmt::format("{:.7g}", value) : "NaN"; }
-
-struct Extent {
-  double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
-  void include(double value, bool log) {
-    if (!std::isfinite(value) || (log && value <= 0)) return;
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
-  bool empty() const { return low > high; }
-};
-
-Extent range_of(const Panel& panel, bool x) {
-  Extent range;
-  const bool log = x ? panel.log_x : panel.log_y;
-  const auto include = [&](const std::vector<double>& values) {
-    for (const double value : values) range.include(value, log);
-  };
-  for (const Line& line : panel.lines) {
-    include(x ? line.x : line.y);
-    if (!x) include(line.low), include(line.high);
-  }
-  if (!x) {
-    for (const Box& box : panel.boxes) include(box.values);
-    if (panel.band) include({panel.band->low, panel.band->high});
-  }
-  return range;
-}
 
 /// Where a logarithmic axis is labelled: round numbers if it spans little, 1, 2 and 5, or powers of ten.
 std::vector<double> log_places(double low, double high) {
@@ -120,6 +93,7 @@ std::string box_axis(const Panel& panel) {
         std::count_if(box.values.begin(), box.values.end(), [](double value) { return std::isinf(value); });
     std::string label = box.label;
     if (diverged > 0) label += fmt::format(" ({} diverged)", diverged);
+    else if (is_outlier(panel, box)) label += fmt::format(" ({})", human(quantile(box.values, 0.5)));
     places += (i == 0 ? "" : ", ") + in_quotes(label) + fmt::format(" {}", i + 1);
   }
   return fmt::format("set xrange [0.4:{}.6]\nset xtics ({}) rotate by 32 right scale 0 offset 0.6,0.3\n",
@@ -128,11 +102,9 @@ std::string box_axis(const Panel& panel) {
 
 std::string axes(const Panel& panel) {
   std::string text = "unset logscale\nset xtics autofreq norotate scale 0.6 offset 0,0.5\nset ytics autofreq\n";
-  text += panel.log_y ? log_axis('y', range_of(panel, false)) : linear_axis('y', range_of(panel, false));
+  text += panel.log_y ? log_axis('y', y_range(panel)) : linear_axis('y', y_range(panel));
   if (!panel.boxes.empty()) text += box_axis(panel);
-  else
-    text += panel.log_x ? log_axis('x', range_of(panel, true), sampled_places(panel))
-                        : linear_axis('x', range_of(panel, true));
+  else text += panel.log_x ? log_axis('x', x_range(panel), sampled_places(panel)) : linear_axis('x', x_range(panel));
   text += "set title " + in_quotes(panel.title) + "\nset xlabel " + in_quotes(panel.x_label) + "\nset ylabel " +
           in_quotes(panel.y_label) + "\n";
   return text;

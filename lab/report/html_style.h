@@ -43,9 +43,8 @@ td + td, th + td, th + th { padding-left: 0.3rem; }
 th:last-child, td:last-child { padding-right: 0; }
 thead th { font-weight: 600; border-bottom: 1px solid var(--ink); vertical-align: bottom; }
 tbody th { font-weight: 500; }
-tbody th, td { white-space: nowrap; }
-.prose tbody th, .prose td { white-space: normal; }
-.prose tbody th { width: 32%; }
+td.number { white-space: nowrap; }
+.prose tbody th { width: 24%; }
 tbody tr + tr > * { border-top: 1px solid var(--rule); }
 .number { text-align: right; }
 small { font-size: 0.86em; color: var(--soft); }

@@ -5,19 +5,9 @@
 
 #include "lab/report/figure.h"
 #include "lab/report/groups.h"
+#include "lab/report/part_tables.h"
 
 namespace trasmuon::lab {
-
-namespace {
-
-std::string axes_text(const Json& axes) {
-  std::string text;
-  for (const auto& [key, value] : axes.items())
-    text += (text.empty() ? "" : ", ") + key + " = " + (value.is_string() ? value.get<std::string>() : value.dump());
-  return text;
-}
-
-}  // namespace
 
 void add_summary_tables(const RunSet& runs, Document& document) {
   document.add(Heading{2, "Results"});

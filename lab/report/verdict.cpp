@@ -16,12 +16,6 @@ Verdict judge(Relation relation, const Comparison& ours) {
                                                                               : Verdict::not_reproduced;
 }
 
-Verdict judge(const Spread& paper, const Spread& paper_baseline, const Spread& ours, const Comparison& versus) {
-  if (ours.count == 0) return Verdict::unknown;
-  if (paper.low <= ours.median && ours.median <= paper.high) return Verdict::inside;
-  return versus.known() ? judge(relation_of(paper, paper_baseline), versus) : Verdict::not_reproduced;
-}
-
 TableCell table_verdict(Verdict verdict) {
   if (verdict == Verdict::inside) return {"inside the paper's IQR", "", Tone::good};
   if (verdict == Verdict::reproduced) return {"direction reproduced", "", Tone::fair};

@@ -25,10 +25,6 @@ enum class Verdict {
 /// the interquartile ranges overlap.
 Verdict judge(Relation relation, const Comparison& ours);
 
-/// A cell of the paper's table. `versus` is our method against our baseline; not known() for a method that the paper
-/// compares with nothing.
-Verdict judge(const Spread& paper, const Spread& paper_baseline, const Spread& ours, const Comparison& versus);
-
 TableCell table_verdict(Verdict verdict);  ///< "direction reproduced"
 TableCell claim_verdict(Verdict verdict);  ///< "reproduced"
 Verdict yes_or_no(bool reproduced);
