@@ -128,10 +128,10 @@ void add_cells(const Evidence& evidence, ClaimTable& claims) {
 }
 
 /// Everything must happen more often at bursts than in the placebo steps, and in most bursts.
-void add_closed_loop(const Evidence& evidence, ClaimTable& claims) {
-  const auto responses = evidence.of("clip-sf", Question::response);
+void add_closed_loop(const Evidence& evidence, const std::string& method, ClaimTable& claims) {
+  const auto responses = evidence.of(method, Question::response);
   if (responses.empty()) return;
-  const ClosedLoop& loop = evidence.closed_loop();
+  const ClosedLoop& loop = evidence.closed_loop(method);
   std::string text =
       fmt::format("{} bursts, r_max × {} in the median, c_used_min {} to {}, c of the column hit {} to {}",
                   loop.events(), human(loop.rise()), human(loop.lowest_before()), human(loop.lowest_after()),
@@ -173,20 +173,23 @@ Table mechanistic_claims(const Evidence& evidence) {
                            medians(same->loss), same->loss.effect.text()),
                judge_similar(Effects{&same->spikes.effect, &same->loss.effect}));
   add_cells(evidence, claims);
-  add_closed_loop(evidence, claims);
+  add_closed_loop(evidence, "clip-sf", claims);
   return claims.take();
 }
 
 Table claims_about(const Evidence& evidence, const std::string& method) {
   ClaimTable claims("The same questions to " + method);
   add_damping(evidence, method, claims);
-  add_step_size(evidence, method, claims);
+  const Contrast* effect = evidence.find(method, Question::effect, "noclip");
+  if (effect != nullptr && effect->loss.effect.clearly_lower()) add_step_size(evidence, method, claims);
+  add_closed_loop(evidence, method, claims);
   return claims.take();
 }
 
 Table contrast_table(const Evidence& evidence, const std::string& method, Question question,
                      const std::string& caption) {
-  Table table{caption, {{"", false}, {"against", false}, {"spikes", false}, {"late loss", false}, {"so", false}}, {}};
+  Table table{
+      caption, {{"row", false}, {"against", false}, {"spikes", false}, {"late loss", false}, {"so", false}}, {}};
   for (const Contrast* contrast : evidence.of(method, question))
     table.rows.push_back({{contrast->treated},
                           {contrast->control},

@@ -14,19 +14,13 @@ namespace {
 
 using Groups = std::vector<const SeedGroup*>;
 
-/// Spikes get half a spike more, so that none has a logarithm too.
-BySeed outcome_of(const SeedGroup* group, const std::string& key) {
-  BySeed values = by_seed(group, key);
-  if (key == "spikes")
-    for (auto& [seed, value] : values) value += 0.5;
-  return values;
-}
+constexpr double kHalfSpike = 0.5;
 
 /// The geometric mean over groups, by seed; only of seeds that all of them have.
 BySeed mean_outcome(const Groups& groups, const std::string& key) {
   BySeed mean;
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    const BySeed values = outcome_of(groups[i], key);
+    const BySeed values = outcome_by_seed(groups[i], key);
     if (i == 0) mean = values;
     std::erase_if(mean, [&](const auto& item) { return !values.contains(item.first); });
     if (i > 0)
@@ -45,17 +39,27 @@ std::string scaled(double scale) { return "lr × " + plain(scale); }
 
 }  // namespace
 
+BySeed outcome_by_seed(const SeedGroup* group, const std::string& key) {
+  BySeed values = by_seed(group, key);
+  if (key == "spikes")
+    for (auto& [seed, value] : values) value += kHalfSpike;
+  return values;
+}
+
 std::vector<std::string> damped_methods(const MechanisticGroups& groups) {
   std::vector<std::string> methods = groups.methods("damping");
   if (methods.empty() && groups.table("clip-sf") != nullptr) methods = {"clip-sf"};
   return methods;
 }
 
-Evidence::Evidence(const MechanisticGroups& groups) : loop_(groups.table("clip-sf")) {
+Evidence::Evidence(const MechanisticGroups& groups) {
   add("noclip", Question::effect, "noclip", "NorMuon", {groups.table("noclip")}, {groups.table("normuon")});
-  for (const std::string& method : damped_methods(groups)) add_method(groups, method);
+  for (const std::string& method : damped_methods(groups)) {
+    loops_.emplace(method, ClosedLoop(groups.table(method)));
+    add_method(groups, method);
+    add_response(method);
+  }
   add_others(groups);
-  add_response("clip-sf");
   std::vector<PairedEffect*> effects;
   for (Contrast& contrast : contrasts_) effects.insert(effects.end(), {&contrast.spikes.effect, &contrast.loss.effect});
   std::erase_if(effects, [](const PairedEffect* effect) { return !effect->known(); });
@@ -94,7 +98,6 @@ void Evidence::add_method(const MechanisticGroups& groups, const std::string& me
     add(method, Question::placebo, "gate every 10th step, 5 steps from the bursts", "the same, in other phases",
         {middle}, others);
   add(method, Question::columns, method, "c in other columns", {damped}, with_damping("permuted"));
-  add(method, Question::columns, method, "mean of c in all columns", {damped}, with_damping("mean"));
   add_step_sizes(groups, method);
 
   for (const auto& [coefficients, steps] : {std::pair{"keller", 8}, {"polar_express", 5}, {"polar_express", 8}}) {
@@ -148,7 +151,6 @@ void Evidence::add_step_sizes(const MechanisticGroups& groups, const std::string
 
 void Evidence::add(const std::string& method, Question question, const std::string& treated, const std::string& control,
                    const Groups& treated_groups, const Groups& control_groups) {
-  constexpr double kHalfSpike = 0.5;
   Contrast contrast{.method = method, .question = question, .treated = treated, .control = control};
   contrast.spikes = outcome(mean_outcome(treated_groups, "spikes"), mean_outcome(control_groups, "spikes"), kHalfSpike);
   contrast.loss = outcome(mean_outcome(treated_groups, "final_median"), mean_outcome(control_groups, "final_median"));
@@ -159,7 +161,8 @@ void Evidence::add(const std::string& method, Question question, const std::stri
 void Evidence::add_advantage(const MechanisticGroups& groups, const std::string& method, const Cell& cell) {
   if (is_kept(cell)) return;
   const auto advantage = [&](const Cell& where, const std::string& key) {
-    return ratios(outcome_of(groups.table(method, where), key), outcome_of(groups.table("noclip", where), key));
+    return ratios(outcome_by_seed(groups.table(method, where), key),
+                  outcome_by_seed(groups.table("noclip", where), key));
   };
   Contrast contrast{.method = method,
                     .question = Question::effect,
@@ -171,8 +174,9 @@ void Evidence::add_advantage(const MechanisticGroups& groups, const std::string&
 }
 
 void Evidence::add_response(const std::string& method) {
-  if (!loop_.known()) return;
-  const PhaseResponse &burst = loop_.at(0), placebo = loop_.placebo();
+  const ClosedLoop& loop = closed_loop(method);
+  if (!loop.known()) return;
+  const PhaseResponse &burst = loop.at(0), placebo = loop.placebo();
   const auto add_share = [&](const std::string& what, const BySeed& at_burst, const BySeed& elsewhere) {
     Contrast contrast{.method = method,
                       .question = Question::response,
@@ -184,6 +188,12 @@ void Evidence::add_response(const std::string& method) {
   add_share("r_max rises", burst.energy_rises, placebo.energy_rises);
   add_share("c_used_min falls", burst.lowest_falls, placebo.lowest_falls);
   add_share("c of the column hit falls", burst.hit_falls, placebo.hit_falls);
+}
+
+const ClosedLoop& Evidence::closed_loop(const std::string& method) const {
+  static const ClosedLoop kNone(nullptr);
+  const auto found = loops_.find(method);
+  return found == loops_.end() ? kNone : found->second;
 }
 
 std::vector<const Contrast*> Evidence::of(const std::string& method, Question question) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -48,7 +49,7 @@ class Evidence {
   std::vector<const Contrast*> of(const std::string& method, Question question) const;
   /// The contrast with these rows, or null.
   const Contrast* find(const std::string& method, Question question, const std::string& control) const;
-  const ClosedLoop& closed_loop() const { return loop_; }  ///< of clip-sf in the table
+  const ClosedLoop& closed_loop(const std::string& method) const;  ///< in the table; of the damped methods
 
  private:
   void add_method(const MechanisticGroups& groups, const std::string& method);
@@ -60,9 +61,12 @@ class Evidence {
   void add_response(const std::string& method);
 
   std::vector<Contrast> contrasts_;
-  ClosedLoop loop_;
+  std::map<std::string, ClosedLoop> loops_;
   std::size_t comparisons_ = 0;
 };
+
+/// A number of the summaries, ready for logarithms: spikes get half a spike more.
+BySeed outcome_by_seed(const SeedGroup* group, const std::string& key);
 
 std::vector<std::string> damped_methods(const MechanisticGroups& groups);  ///< those that have controls
 

@@ -27,16 +27,16 @@ std::string basis_sentence(const Evidence& evidence) {
   if (kept == nullptr || random == nullptr) return "";
   const PairedEffect &spikes = random->spikes.effect, &loss = random->loss.effect;
   const bool nothing = !spikes.clearly_lower() && !loss.clearly_lower();
+  const bool little = loss.ratio > std::sqrt(kept->loss.effect.ratio);
   return fmt::format(
       "What V = I contributes: with V = I and bursts on columns, damping multiplies spikes by {} and the loss by {}. "
       "With "
-      "V random and bursts still on columns it multiplies them by {} and {}: {}. The paper's text has a random V; its "
-      "table is matched only with V = I.",
+      "V random, as in the paper's text, and bursts still on columns it multiplies them by {} and {}: {}.",
       human_factor(kept->spikes.effect.ratio), human_factor(kept->loss.effect.ratio), human_factor(spikes.ratio),
       human_factor(loss.ratio),
-      nothing                                           ? "nothing is left"
-      : loss.ratio > std::sqrt(kept->loss.effect.ratio) ? "little is left"
-                                                        : "it stays");
+      nothing  ? "nothing is left, so that V = I makes the table"
+      : little ? "little is left, so that V = I makes most of the table"
+               : "it stays");
 }
 
 std::string burst_sentence(const Evidence& evidence, const std::string& method) {
@@ -57,6 +57,20 @@ std::string burst_sentence(const Evidence& evidence, const std::string& method) 
       "clearly fewer spikes in {} and a clearly lower loss in {}.",
       method, percent_kept(effect->spikes.effect, blind->spikes.effect),
       percent_kept(effect->loss.effect, blind->loss.effect), all.size(), fewer, lower);
+}
+
+/// A method that sees the bursts and is no better for it.
+std::string detector_sentence(const Evidence& evidence, const std::string& method) {
+  const Contrast* effect = evidence.find(method, Question::effect, "noclip");
+  const ClosedLoop& loop = evidence.closed_loop(method);
+  if (effect == nullptr || !loop.known()) return "";
+  const PairedEffect &spikes = effect->spikes.effect, &loss = effect->loss.effect;
+  if (spikes.clearly_lower() || loss.clearly_lower()) return "";
+  return fmt::format(
+      "{} finds the bursts (c of the column hit falls from {} to {} in the median) and does not help: spikes × {} [{}, "
+      "{}] and loss × {} [{}, {}] against noclip.",
+      method, human(loop.hit_before()), human(loop.hit_after()), human_factor(spikes.ratio), human_factor(spikes.low),
+      human_factor(spikes.high), human_factor(loss.ratio), human_factor(loss.low), human_factor(loss.high));
 }
 
 std::string columns_sentence(const Evidence& evidence, const std::string& method) {
@@ -154,7 +168,8 @@ double kept_share(double method_to_noclip, double method_to_control) {
 std::vector<std::string> mechanistic_findings(const MechanisticGroups& groups, const Evidence& evidence) {
   std::vector<std::string> findings = {basis_sentence(evidence)};
   for (const std::string& method : damped_methods(groups))
-    findings.insert(findings.end(), {burst_sentence(evidence, method), columns_sentence(evidence, method)});
+    findings.insert(findings.end(), {burst_sentence(evidence, method), columns_sentence(evidence, method),
+                                     detector_sentence(evidence, method)});
   findings.insert(
       findings.end(),
       {step_size_sentence(evidence, "clip-sf"), tuned_sentence(evidence, "clip-sf"),

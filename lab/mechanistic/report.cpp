@@ -59,8 +59,9 @@ Table paper_table(const MechanisticGroups& groups, const std::string& name, cons
     for (const PaperRow& row : paper.rows) {
       const SeedGroup* group = groups.table(std::string(row.method), place);
       const SeedGroup* baseline = groups.table(std::string(row.baseline), place);
-      const PairedEffect effect =
-          row.baseline.empty() ? PairedEffect() : paired_effect(by_seed(group, key), by_seed(baseline, key));
+      const PairedEffect effect = row.baseline.empty()
+                                      ? PairedEffect()
+                                      : paired_effect(outcome_by_seed(group, key), outcome_by_seed(baseline, key));
       cells.push_back({paper, row, spread_of(group, key), effect});
     }
   }
@@ -128,7 +129,6 @@ void add_all_runs(const RunSet& runs, Document& document) {
   add_part_tables(runs,
                   {{"spikes", "spikes"},
                    {"final_median", "late loss"},
-                   {"final_loss", "final loss", false},
                    {"spike_peak", "peak", false},
                    {"mean_c", "mean c", false},
                    {"update_rms", "update RMS", false}},
@@ -178,7 +178,7 @@ void report_mechanistic(const RunSet& runs, Document& document, Gnuplot& gnuplot
   document.add(Heading{2, "What a burst does"});
   illustrate(around_a_burst(groups), document, gnuplot);
   illustrate(closed_loop_window(groups), document, gnuplot);
-  illustrate(response_by_phase(evidence.closed_loop()), document, gnuplot);
+  illustrate(response_by_phase(evidence.closed_loop("clip-sf")), document, gnuplot);
   illustrate(loss_curves(groups), document, gnuplot);
 
   document.add(Heading{2, "Controls"});
@@ -194,7 +194,7 @@ void report_mechanistic(const RunSet& runs, Document& document, Gnuplot& gnuplot
     add_controls(evidence, method, document);
     illustrate(control_spread(groups, method), document, gnuplot);
   }
-  add_contrasts(evidence, "clip-sf", Question::others, "Other rules against clip-sf", document);
+  add_contrasts(evidence, "clip-sf", Question::others, "The table's other rows against clip-sf", document);
   illustrate(learning_rate_sweep(groups), document, gnuplot);
 
   add_all_runs(runs, document);

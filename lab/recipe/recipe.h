@@ -22,7 +22,7 @@ namespace trasmuon::lab {
 ///   lr = 8e-3
 ///   [part.table]                    # a grid: every method at every combination of the lists
 ///   methods = ["normuon", "clip-sf"]   # optional: all
-///   fix_v = [true, false]           # a setting or an optimizer's field; a list is an axis, a single value is none
+///   b_basis = ["identity", "random"]   # a setting or an optimizer's field; a list is an axis, a single value is none
 ///   kappa = [1e2, 1e4, 1e6]
 ///   seeds = 8                       # optional
 ///

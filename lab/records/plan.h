@@ -12,7 +12,7 @@ namespace trasmuon::lab {
 /// One run of a plan and its place in the tables: part, method, position on the part's axes, seed.
 struct PlannedRun {
   std::string part;
-  Json axes;  ///< only what the part varies: {"fix_v": true, "kappa": 1e4}
+  Json axes;  ///< only what the part varies: {"b_basis": "random", "kappa": 1e4}
   RunSpec spec;
 };
 

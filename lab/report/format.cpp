@@ -44,7 +44,8 @@ std::string human_p(double p) {
 }
 
 std::string human_factor(double factor) {
-  const bool middle = factor >= 0.095 && factor < 9.95;
+  if (factor < 0.095) return human(factor);
+  const bool middle = factor < 9.95;
   return middle ? fmt::format("{:.{}f}", factor, factor < 1.95 ? 2 : 1) : human(std::round(10 * factor) / 10);
 }
 
@@ -53,7 +54,9 @@ std::string times_lower(double factor) {
   return factor > 1 ? human_factor(factor) + " times lower" : human_factor(1 / factor) + " times higher";
 }
 
-std::string human_percent(double fraction) { return fmt::format("{:.0f} %", 100 * fraction); }
+std::string human_percent(double fraction) {
+  return std::isfinite(fraction) ? fmt::format("{:.0f} %", 100 * fraction) : "–";
+}
 
 std::string of_seeds(std::size_t some, std::size_t all) {
   return fmt::format("{} of {} seed{}", some, all, all == 1 ? "" : "s");

@@ -16,7 +16,7 @@ namespace {
 
 // Pixels.
 constexpr int kWidth = 960, kLeft = 92, kRight = 16, kGap = 100, kTitle = 34, kAxis = 56, kLegendRow = 24;
-constexpr double kCharacter = 8.4;  // of the legend, on average
+constexpr double kCharacter = 10.5;  // of the legend, as wide as gnuplot takes it to be
 
 /// A line break would end the string or the comment.
 std::string on_one_line(std::string text) {

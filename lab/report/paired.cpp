@@ -51,7 +51,10 @@ PairedEffect paired_effect(const BySeed& method, const BySeed& baseline) {
   if (effect.diverged > 0 || logs.size() < 2) {
     effect.ratio = logs.empty() ? kNaN : std::exp(quantile(logs, 0.5));
     effect.p = effect.pairing.p;
-    if (effect.diverged > 0) effect.ratio = effect.pairing.lower >= effect.pairing.higher ? 0 : kInfinity;
+    if (effect.diverged > 0) {
+      const Pairing& seeds = effect.pairing;
+      effect.ratio = seeds.lower > seeds.higher ? 0 : seeds.lower < seeds.higher ? kInfinity : 1;
+    }
   } else {
     effect.size = 0;
     summarize(logs, effect);
@@ -67,8 +70,8 @@ std::string PairedEffect::text() const {
   if (diverged > 0)
     return fmt::format("lower in {} of {} seeds, {} diverged, {}", pairing.lower, seeds, diverged, human_p(adjusted_p));
   if (seeds < 2) return fmt::format("× {}, one seed", human_factor(ratio));
-  const std::string sign = size < 0 ? "−" : "";
   const std::string size_text = std::isinf(size) ? "∞" : fmt::format("{:.1f}", std::abs(size));
+  const std::string sign = size < 0 && size_text != "0.0" ? "−" : "";
   return fmt::format("× {} [{}, {}], d = {}{}, {}", human_factor(ratio), human_factor(low), human_factor(high), sign,
                      size_text, human_p(adjusted_p));
 }
@@ -124,7 +127,8 @@ Verdict judge_similar(std::span<const PairedEffect* const> effects) {
   for (const PairedEffect* effect : effects) {
     if (!effect->known()) continue;
     known = true;
-    similar = similar && effect->within(kSimilar);
+    if (effect->within(kSimilar)) continue;
+    similar = false;
     differs = differs || effect->clearly_lower() || effect->clearly_higher();
   }
   if (!known) return Verdict::unknown;

@@ -44,10 +44,10 @@ void expect_near(const std::vector<double>& a, const std::vector<double>& b, dou
 
 class BurstedOptimizerTest : public testing::TestWithParam<bool> {
  protected:
-  const Bursts bursts_{{.factor = 1000, .period = 3, .fix_v = GetParam()}, kDim, 9, 1};
+  const Bursts bursts_{{.factor = 1000, .period = 3, .mixed = GetParam()}, kDim, 9, 1};
 };
 INSTANTIATE_TEST_SUITE_P(Basis, BurstedOptimizerTest, testing::Bool(),
-                         [](const auto& suite) { return suite.param ? "kept" : "mixed"; });
+                         [](const auto& suite) { return suite.param ? "mixed" : "kept"; });
 
 TEST_P(BurstedOptimizerTest, TheMomentumForgetsABurst) {
   for (const Options& options :
@@ -94,24 +94,25 @@ TEST(BurstedOptimizer, OnlyTrasMuonHasADamping) {
   EXPECT_EQ(Trained(TrasMuonOptions{}, nullptr, 1).bursted.damping().size(), static_cast<std::size_t>(kDim));
 }
 
-TEST(ShadowDamping, IsWhatTrasMuonWouldApply) {
-  const TrasMuonOptions options{.lr = 0.02, .trigger = 1, .rho = 0.3};
-  for (const bool fix_v : {true, false}) {
-    const Bursts bursts({.period = 3, .fix_v = fix_v}, kDim, 12, 1);
-    std::vector<double> weight(kDim * kDim);
-    BurstedOptimizer real(options, weight, kDim, &bursts);
-    ShadowDamping shadow(options, kDim, &bursts);
-    for (int step = 1; step <= 12; ++step) {
-      std::vector<double> g = gradient(step);
-      const double mean = shadow.step(step, g);
-      EXPECT_EQ(g, gradient(step));  // left for the other optimizer
-      real.step(step, g);
-      EXPECT_EQ(mean, real.diagnostics().c_mean) << step;
-      if (bursts.at(step)) {
-        EXPECT_LT(mean, 1);
-      }
-    }
+TEST_P(BurstedOptimizerTest, AdamWsUpdateIsOfTheAmplifiedFirstMomentAlone) {
+  const AdamWOptions options{.lr = 0.1, .weight_decay = 0};
+  Trained calm(options, nullptr, 3), before(options, &bursts_, 2), burst(options, &bursts_, 3);
+  EXPECT_EQ(burst.state("exp_avg_sq"), calm.state("exp_avg_sq"));  // has seen the gradient as it is
+  std::vector<double> moment = calm.state("exp_avg");
+  const std::vector<double> square = calm.state("exp_avg_sq");
+  bursts_.amplify(3, moment);
+  const double c1 = 1 - std::pow(options.beta1, 3), c2 = 1 - std::pow(options.beta2, 3);
+  for (int i = 0; i < kDim * kDim; ++i) {
+    const double update = moment[i] / c1 / (std::sqrt(square[i] / c2) + options.eps);
+    EXPECT_NEAR(burst.weight[i], before.weight[i] - options.lr * update, 1e-9 * (1 + std::abs(update))) << i;
   }
+}
+
+TEST_P(BurstedOptimizerTest, AdamWForgetsABurst) {
+  Trained calm(AdamWOptions{}, nullptr, 5), burst(AdamWOptions{}, &bursts_, 5);
+  expect_near(calm.state("exp_avg"), burst.state("exp_avg"), 1e-12);
+  EXPECT_EQ(calm.state("exp_avg_sq"), burst.state("exp_avg_sq"));
+  EXPECT_NE(calm.weight, burst.weight);
 }
 
 }  // namespace

@@ -45,6 +45,21 @@ TEST(Bursts, FallOnMultiplesOfThePeriod) {
   for (int step = 0; step <= 100; ++step) EXPECT_EQ(bursts.at(step), step > 0 && step % 10 == 0) << step;
 }
 
+TEST(Bursts, FallOnTheirPhase) {
+  const Bursts bursts({.period = 10, .phase = 3}, kDim, 100, 1);
+  for (int step = 0; step <= 100; ++step) EXPECT_EQ(bursts.at(step), step % 10 == 3) << step;
+}
+
+TEST(Bursts, InEveryPhaseHitTheSameColumnsInTurn) {
+  const Bursts kept({.period = 10}, kDim, 100, 1);
+  for (const int phase : {1, 5, 9}) {
+    const Bursts shifted({.period = 10, .phase = phase}, kDim, 100, 1);
+    for (int burst = 0; burst < 9; ++burst)
+      EXPECT_EQ(changed_columns(shifted, phase + 10 * burst), changed_columns(kept, 10 + 10 * burst)) << burst;
+    EXPECT_EQ(changed_columns(shifted, phase + 94), changed_columns(shifted, phase + 90));
+  }
+}
+
 TEST(Bursts, MultiplyTheirColumnsAndNoOthers) {
   for (const int columns : {1, 3, kDim}) {
     const Bursts bursts({.factor = 1000, .columns = columns}, kDim, 100, 1);
@@ -58,7 +73,7 @@ TEST(Bursts, MultiplyTheirColumnsAndNoOthers) {
 }
 
 TEST(Bursts, InAMixedBasisChangeOneDirectionAndAllColumns) {
-  const Bursts bursts({.factor = 100, .fix_v = false}, kDim, 100, 1);
+  const Bursts bursts({.factor = 100, .mixed = true}, kDim, 100, 1);
   EXPECT_EQ(static_cast<int>(changed_columns(bursts, 20).size()), kDim);
   // I becomes I + 99 q q^T with a unit vector q.
   const std::vector<double> after = amplified(bursts, 20, identity());
@@ -70,8 +85,8 @@ TEST(Bursts, InAMixedBasisChangeOneDirectionAndAllColumns) {
 }
 
 TEST(Bursts, RestoreUndoesAmplify) {
-  for (const bool fix_v : {true, false}) {
-    const Bursts bursts({.columns = 2, .fix_v = fix_v}, kDim, 100, 1);
+  for (const bool mixed : {true, false}) {
+    const Bursts bursts({.columns = 2, .mixed = mixed}, kDim, 100, 1);
     std::vector<double> matrix = amplified(bursts, 30, some_matrix());
     bursts.restore(30, matrix);
     const std::vector<double> before = some_matrix();
@@ -100,7 +115,7 @@ TEST(Bursts, DampingIsThatOfTheDirectionsHit) {
   const std::set<int> hit = changed_columns(two, 20);
   EXPECT_EQ(two.damping(20, c), 1 + (*hit.begin() + *hit.rbegin()) / 2.0);
 
-  const Bursts mixed({.fix_v = false}, kDim, 100, 1);
+  const Bursts mixed({.mixed = true}, kDim, 100, 1);
   EXPECT_NEAR(mixed.damping(20, std::vector<double>(kDim, 0.3)), 0.3, 1e-14);
   std::vector<double> one(kDim);
   one[4] = 1;

@@ -50,8 +50,8 @@ Matrix minimum(int n, std::uint64_t seed) {
 
 std::vector<QuadraticOptions> variants(int dim, double kappa) {
   std::vector<QuadraticOptions> all;
-  for (const bool fix_v : {true, false}) {
-    for (const bool isotropic_b : {true, false}) all.push_back({dim, kappa, fix_v, isotropic_b});
+  for (const bool random_v : {false, true}) {
+    for (const bool isotropic_b : {true, false}) all.push_back({dim, kappa, random_v, isotropic_b});
   }
   return all;
 }
@@ -84,8 +84,8 @@ TEST(Quadratic, TheSolutionIsGaussian) {
 TEST(Quadratic, CurvatureRunsFromOneToKappaSquared) {
   const int n = 6;
   const double kappa = 30;
-  for (const bool fix_v : {true, false}) {
-    const Quadratic problem({.dim = n, .kappa = kappa, .fix_v = fix_v}, 4);
+  for (const bool random_v : {false, true}) {
+    const Quadratic problem({.dim = n, .kappa = kappa, .random_v = random_v}, 4);
     EXPECT_DOUBLE_EQ(problem.smoothness(), kappa * kappa);
     Matrix top = random_matrix(n, 1), bottom = top;
     double largest = 0, smallest = 0;
@@ -108,8 +108,8 @@ TEST(Quadratic, OneColumnsCurvatureStaysInItWhenTheBasisIsKept) {
   Matrix column(n * n);
   for (int i = 0; i < n; ++i) column[i * n + 3] = 1;
   double outside_kept = 0, outside_mixed = 0;
-  const Matrix kept = curvature(Quadratic({.dim = n, .fix_v = true}, 4), column);
-  const Matrix mixed = curvature(Quadratic({.dim = n, .fix_v = false}, 4), column);
+  const Matrix kept = curvature(Quadratic({.dim = n, .random_v = false}, 4), column);
+  const Matrix mixed = curvature(Quadratic({.dim = n, .random_v = true}, 4), column);
   for (int i = 0; i < n * n; ++i) {
     if (i % n != 3) outside_kept += std::abs(kept[i]), outside_mixed += std::abs(mixed[i]);
   }

@@ -33,9 +33,9 @@ class MechanisticStudyTest : public testing::Test {
 const Json kSmall = {{"dim", 8}, {"steps", 64}};
 
 TEST_F(MechanisticStudyTest, FillsInDefaults) {
-  const Json settings = study_.complete({{"kappa", 1e6}, {"fix_v", false}});
+  const Json settings = study_.complete({{"kappa", 1e6}, {"b_basis", "random"}});
   EXPECT_EQ(settings["kappa"], 1e6);
-  EXPECT_EQ(settings["fix_v"], false);
+  EXPECT_EQ(settings["b_basis"], "random");
   EXPECT_EQ(settings["steps"], 1005);
   EXPECT_EQ(settings["burst_factor"], 1000);
   EXPECT_EQ(settings.size(), study_.settings().size());
@@ -49,6 +49,9 @@ TEST_F(MechanisticStudyTest, RefusesBadSettings) {
   EXPECT_EQ(error_of({{"steps", 2e9}}), "mechanistic: steps must be <= 1000000000, got 2000000000");
   EXPECT_EQ(error_of({{"burst_period", 2e9}}), "mechanistic: burst_period must be <= 1000000000, got 2000000000");
   EXPECT_EQ(error_of({{"lr_scale", 0}}), "mechanistic: lr_scale must be > 0, got 0");
+  EXPECT_EQ(error_of({{"lr_end", 2}}), "mechanistic: lr_end must be in [0, 1], got 2");
+  EXPECT_EQ(error_of({{"burst_phase", 10}}), "mechanistic: burst_phase must be < burst_period = 10, got 10");
+  EXPECT_EQ(error_of({{"b_basis", "haar"}}), "mechanistic: b_basis must be identity or random, got 'haar'");
 }
 
 TEST_F(MechanisticStudyTest, RefusesWhatCannotRun) {
@@ -58,8 +61,12 @@ TEST_F(MechanisticStudyTest, RefusesWhatCannotRun) {
     return test::error_of([&] { study_.check(spec); });
   };
   EXPECT_EQ(refused({}, TrasMuonOptions{}), "no error");
-  EXPECT_EQ(refused({{"uniform_c", true}}, MuonOptions{}),
-            "mechanistic: uniform_c must be false unless the rule is trasmuon, got true with muon");
+  EXPECT_EQ(refused({{"damping", "mean"}}, MuonOptions{}),
+            "mechanistic: damping must be columns unless the rule is trasmuon, got mean with muon");
+  EXPECT_EQ(refused({{"damping", "blind"}}, TrasMuonOptions{.weight_decay = 0.1}),
+            "mechanistic: weight_decay must be 0 where damping is blind, got 0.1");
+  EXPECT_EQ(refused({}, AdamWOptions{.beta1 = 0}),
+            "mechanistic: beta1 must be > 0 for bursts in AdamW's first moment, got 0");
   EXPECT_EQ(refused({{"update_rms", 1}}, MuonOptions{.lr = 0}),
             "mechanistic: lr must be > 0 where update_rms is given, got 0");
   EXPECT_EQ(refused({{"lr_scale", 1e10}}, MuonOptions{.lr = 1e300}),
@@ -78,7 +85,7 @@ TEST_F(MechanisticStudyTest, KnowsWhatItNeeds) {
 TEST_F(MechanisticStudyTest, WritesATableAndASummary) {
   const Json summary = run(kSmall);
   for (const char* key : {"spikes", "spike_peak", "final_loss", "best_loss", "mean_c", "min_c", "update_rms", "lr",
-                          "bound_violations", "c_violations", "initial_loss", "steps"}) {
+                          "bound_violations", "c_violations", "initial_loss", "final_median", "steps"}) {
     EXPECT_TRUE(summary.contains(key) && summary[key].is_number()) << key;
   }
   EXPECT_EQ(progress_, 1);

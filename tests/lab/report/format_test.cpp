@@ -47,6 +47,8 @@ TEST(Human, WritesFactorsRangesAndChances) {
   EXPECT_EQ(human_factor(1.114), "1.11");
   EXPECT_EQ(human_factor(27.7), "27.7");
   EXPECT_EQ(human_factor(8e4), "8.0e4");
+  EXPECT_EQ(human_factor(0.62), "0.62");
+  EXPECT_EQ(human_factor(0.0446), "0.045");
   EXPECT_EQ(times_lower(5.84), "5.8 times lower");
   EXPECT_EQ(times_lower(0.5), "2.0 times higher");
   EXPECT_EQ(times_lower(1.004), "no lower");

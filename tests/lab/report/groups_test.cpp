@@ -22,13 +22,13 @@ SeedGroup losses(const std::vector<Json>& values) {
 
 TEST(Groups, AreFoundByAxisSettingOrField) {
   const RunSet runs = mechanistic_runs();
-  EXPECT_EQ(find_group(runs, "no-bursts", "noclip", {{"kappa", 1e4}, {"fix_v", true}}),
+  EXPECT_EQ(find_group(runs, "no-bursts", "noclip", {{"kappa", 1e4}, {"b_basis", "identity"}}),
             runs.find("no-bursts", "noclip"));
   EXPECT_EQ(find_group(runs, "no-bursts", "noclip", {{"kappa", 1e2}}), nullptr);
-  EXPECT_EQ(find_groups(runs, "table", "noclip", {{"kappa", 100}}).size(), 2u);
-  EXPECT_EQ(find_groups(runs, "", "", {{"uniform_c", true}}).size(), 1u);
-  EXPECT_EQ(setting_of(*runs.find("uniform", "uniform-c"), "warmup"), 15);
-  EXPECT_TRUE(setting_of(*runs.find("uniform", "uniform-c"), "no_such_setting").is_null());
+  EXPECT_EQ(find_groups(runs, "table", "noclip", {{"b_basis", "random"}}).size(), 2u);
+  EXPECT_EQ(find_groups(runs, "", "", {{"damping", "blind"}}).size(), 1u);
+  EXPECT_EQ(setting_of(*runs.find("damping", "clip-sf", {{"damping", "blind"}}), "warmup"), 15);
+  EXPECT_TRUE(setting_of(*runs.find("no-bursts", "noclip"), "no_such_setting").is_null());
 }
 
 TEST(Groups, WithoutRunsMatchWhatIsNotKnown) {
@@ -105,9 +105,9 @@ TEST(Curves, RunsWithoutATraceHaveNone) {
 
 TEST(Curves, AnAxisIsSorted) {
   const RunSet runs = mechanistic_runs();
-  const Line line = axis_band(find_groups(runs, "table", "noclip", {{"fix_v", true}}), "kappa", "spikes");
-  EXPECT_EQ(line.x, (std::vector<double>{100, 1e4}));
-  EXPECT_EQ(line.label, "noclip");
+  const Line line = axis_band(find_groups(runs, "gate-10", "clip-sf"), "burst_phase", "spikes");
+  EXPECT_EQ(line.x, (std::vector<double>{0, 1, 3, 5, 7, 9}));
+  EXPECT_EQ(line.label, "clip-sf");
 }
 
 }  // namespace

@@ -108,10 +108,11 @@ TEST(Report, OfTheMechanisticStudy) {
                            "trasmuon run mechanistic --set steps=60"})
     EXPECT_TRUE(has(report.html, part)) << part;
   EXPECT_FALSE(has(report.html, "Unfinished"));
-  EXPECT_TRUE(has(
-      report.markdown,
-      "| clip-sf | true | 30 (24, 36) | 30.5 (30, 31) | inside the paper's IQR | noclip: lower in 4/4 p = 0.12 | 4 |"))
+  EXPECT_TRUE(
+      has(report.markdown, "| clip-sf | true | 30 (24, 36) | 30.5 (30, 31) | inside the paper's IQR | noclip: × 0.63"))
       << report.markdown;
+  for (const char* shown : {"**Part damping: ", "damping = permuted", "burst\\_phase = 5", "**Part tuning: "})
+    EXPECT_TRUE(has(report.markdown, shown)) << shown;
 }
 
 TEST(Report, OfThePinnStudy) {
@@ -132,8 +133,8 @@ TEST(Report, HasFiguresAndWhatMadeThem) {
     const bool pinn = runs.study == "pinn";
     const std::vector<std::string> names =
         pinn ? std::vector<std::string>{"curves", "spread", "regions", "step_size", "learning_rate"}
-             : std::vector<std::string>{"spread",      "around_a_burst", "closed_loop",
-                                        "loss_curves", "learning_rate",  "stiffness"};
+             : std::vector<std::string>{"spread",      "around_a_burst",   "closed_loop",  "response_by_phase",
+                                        "loss_curves", "controls-clip-sf", "learning_rate"};
     for (const std::string& name : names) {
       EXPECT_TRUE(has(report.html, "<figure id=\"figure-" + name + "\">")) << name;
       EXPECT_TRUE(has(report.markdown, "(figures/" + name + ".svg)")) << name;
@@ -174,7 +175,7 @@ TEST(Report, UnfinishedIsSaidFirst) {
   for (SeedGroup& group : runs.groups) group.runs.pop_back();
   const test::TemporaryDirectory folder;
   const Written report = write(runs, folder);
-  const std::string count = std::to_string(3 * runs.groups.size()) + " of " + std::to_string(4 * runs.groups.size());
+  const std::string count = std::to_string(runs.finished()) + " of " + std::to_string(runs.planned());
   EXPECT_LT(report.markdown.find("> **Unfinished: " + count), report.markdown.find("##"))
       << report.markdown.substr(0, 500);
 }
@@ -217,7 +218,7 @@ TEST(Report, OfDivergedRunsShowsInfinity) {
   for (RunSet runs : {mechanistic_runs({.seeds = 3}), pinn_runs({.seeds = 3})}) {
     for (SeedGroup& group : runs.groups)
       for (RunRecord& run : group.runs)
-        for (const char* key : {"final_loss", "final_rel_l2", "spike_peak"}) run.summary[key] = nullptr;
+        for (const char* key : {"final_loss", "final_median", "final_rel_l2", "spike_peak"}) run.summary[key] = nullptr;
     const test::TemporaryDirectory folder;
     const Written report = write(runs, folder);
     EXPECT_TRUE(has(report.markdown, "∞ (∞, ∞)"));
