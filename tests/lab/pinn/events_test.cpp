@@ -45,20 +45,20 @@ TEST(Events, TheLossAtAnEventIsNotJudged) {
 
 TEST(Events, ABumpHasAPeakAndARecovery) {
   std::vector<double> losses = flat(20);
-  losses[11] = 2.1, losses[12] = 5, losses[13] = 2.3;  // 2.1 comes before the peak, 2.3 is 1.15 of the baseline
+  losses[11] = 2.1, losses[12] = 7, losses[13] = 2.3;  // 2.1 comes before the peak, 2.3 is 1.15 of the baseline
   const EventPeak peak = peaks_of(losses)[0];
   EXPECT_EQ(peak.peak_step, 12);
-  EXPECT_EQ(peak.ratio, 2.5);
+  EXPECT_EQ(peak.ratio, 3.5);
   EXPECT_TRUE(is_spike(peak.ratio));
   EXPECT_EQ(recovery(losses), 4);
 }
 
-TEST(SpikeRule, TwiceTheBaselineIsNoSpikeAndAnythingAboveIs) {
+TEST(SpikeRule, ThreeTimesTheBaselineIsNoSpikeAndAnythingAboveIs) {
   std::vector<double> losses = flat(20);
-  losses[11] = 4;
-  EXPECT_EQ(peaks_of(losses)[0].ratio, 2);
+  losses[11] = 6;
+  EXPECT_EQ(peaks_of(losses)[0].ratio, 3);
   EXPECT_FALSE(is_spike(peaks_of(losses)[0].ratio));
-  losses[11] = std::nextafter(4.0, 5.0);
+  losses[11] = std::nextafter(6.0, 7.0);
   EXPECT_TRUE(is_spike(peaks_of(losses)[0].ratio));
 }
 
