@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of TrasMuon's C ABI that the benchmark needs, on torch tensors."""
+"""The part of TrasMuon's C ABI that the benchmark and the comparison with the release need, on torch tensors."""
 import ctypes
+import math
 
 _DTYPES = {"torch.float64": 0, "torch.float32": 1, "torch.bfloat16": 2, "torch.float16": 3}
 
@@ -34,12 +35,12 @@ def set_num_threads(library, threads):
 class Optimizer:
     """One group of tensors under one rule, all on the CPU or all on CUDA."""
 
-    def __init__(self, library, rule, parameters, **options):
+    def __init__(self, library, rule, parameters, preset="default", **options):
         self._lib = ctypes.CDLL(library)
         self._lib.trasmuon_last_error.restype = ctypes.c_char_p
         self._parameters, self._gradients = parameters, None
         handle, builder = ctypes.c_void_p(), ctypes.c_void_p()
-        self._call("trasmuon_options_create", rule.encode(), ctypes.byref(handle))
+        self._call("trasmuon_options_create_preset", rule.encode(), preset.encode(), ctypes.byref(handle))
         for field, value in options.items():
             self._call("trasmuon_options_set", handle, field.encode(), str(value).encode())
         self._call("trasmuon_builder_create", ctypes.byref(builder))
@@ -57,6 +58,20 @@ class Optimizer:
             self._gradients = (_Tensor * len(self._parameters))(*[_view(p.grad) for p in self._parameters])
         self._call("trasmuon_optimizer_step_on", self._handle, self._gradients,
                    ctypes.c_size_t(len(self._gradients)), ctypes.c_void_p(stream))
+
+    def state(self, index, name):
+        """Copies a state tensor in host memory to a flat list of floats."""
+        count, found, tensor = ctypes.c_size_t(), ctypes.c_char_p(), _Tensor()
+        self._call("trasmuon_optimizer_state_count", self._handle, ctypes.c_size_t(index), ctypes.byref(count))
+        for which in range(count.value):
+            self._call("trasmuon_optimizer_state", self._handle, ctypes.c_size_t(index), ctypes.c_size_t(which),
+                       ctypes.byref(found), ctypes.byref(tensor))
+            if found.value.decode() != name:
+                continue
+            element = {0: ctypes.c_double, 1: ctypes.c_float}[tensor.dtype]
+            size = math.prod(tensor.shape[:tensor.rank])
+            return list((element * size).from_address(tensor.data))
+        raise KeyError(name)
 
     def bytes(self, kind):
         value = ctypes.c_size_t()
