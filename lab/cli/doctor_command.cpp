@@ -82,8 +82,8 @@ std::string blas() {
   if (found.kind == Blas::Kind::none) {
     return loaded_library("libtorch_cpu.so").empty() ? "not needed without LibTorch" : "inside LibTorch";
   }
-  const bool slow = found.kind == Blas::Kind::reference;
-  return to_string(found) + (slow ? fmt::format(": LibTorch is 20 times slower on it; {}", kFastBlasAdvice) : "");
+  const std::string slow = advice(found);
+  return to_string(found) + (slow.empty() ? "" : ": " + slow);
 }
 
 std::string cuda() {

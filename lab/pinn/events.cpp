@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lab/pinn/events.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -25,29 +27,39 @@ bool is_event_step(int step, int first_event, int event_period) {
   return step >= first_event && (step - first_event) % event_period == 0;
 }
 
-std::vector<EventOutcome> judge_events(std::span<const double> losses, int first_event, int event_period) {
+std::vector<EventPeak> find_peaks(std::span<const double> losses, int first_event, int event_period) {
   const int steps = static_cast<int>(losses.size());
-  std::vector<EventOutcome> outcomes;
+  std::vector<EventPeak> peaks;
   for (int event = first_event; event + 1 < steps; event += event_period) {
     std::vector<double> before;
     for (int t = std::max(0, event - event_period); t < event; ++t) {
       if (!is_event_step(t, first_event, event_period)) before.push_back(finite_or_infinite(losses[t]));
     }
-    const double baseline = median(before);
-    const int end = std::min(event + event_period, steps);
-    int peak = event + 1;
-    for (int t = peak; t < end; ++t) {
-      if (finite_or_infinite(losses[t]) > finite_or_infinite(losses[peak])) peak = t;
+    EventPeak peak{.step = event, .baseline = median(before), .peak_step = event + 1};
+    for (int t = event + 1; t < std::min(event + event_period, steps); ++t) {
+      if (finite_or_infinite(losses[t]) > finite_or_infinite(losses[peak.peak_step])) peak.peak_step = t;
     }
-    EventOutcome outcome{.step = event, .peak_ratio = finite_or_infinite(losses[peak]) / baseline};
-    if (!(outcome.peak_ratio <= kRecoveredRatio)) {
-      int t = peak + 1;
-      while (t < end && !(losses[t] <= kRecoveredRatio * baseline)) ++t;
-      outcome.recovery_steps = t < end ? t - event : kNone;
-    }
-    outcomes.push_back(outcome);
+    peak.ratio = finite_or_infinite(losses[peak.peak_step]) / peak.baseline;
+    peaks.push_back(peak);
   }
-  return outcomes;
+  return peaks;
+}
+
+std::string spike_rule() {
+  return fmt::format(
+      "An event is a spike if the largest loss of the uniform steps until the next event is more than {:g} times the "
+      "median of the uniform losses of the period before it. The spike has recovered at the first later loss of at "
+      "most "
+      "{:g} times that median; if the next event comes first, it has not. No spike, no recovery time.",
+      kSpikeRatio, kRecoveredRatio);
+}
+
+double recovery_steps(std::span<const double> losses, const EventPeak& peak, int event_period) {
+  const int end = std::min(peak.step + event_period, static_cast<int>(losses.size()));
+  for (int t = peak.peak_step + 1; t < end; ++t) {
+    if (losses[t] <= kRecoveredRatio * peak.baseline) return t - peak.step;
+  }
+  return kNone;
 }
 
 double loss_volatility(std::span<const double> losses, int begin, int end, int first_event, int event_period) {

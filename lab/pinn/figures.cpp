@@ -63,7 +63,7 @@ Illustration pinn_spread(const PinnGroups& groups) {
   for (const Metric& metric : {Metric{"spikes", "spike count", "spikes in a run", false},
                                {"spike_peak", "spike peak", "loss / baseline", true},
                                {"recovery_steps", "recovery", "steps", false},
-                               {"valid_event_rate", "valid events", "share of events", false},
+                               {"recovered_share", "recovered spikes", "share of spikes", false},
                                {"final_rel_l2", "final error", "relative L2 error", true}}) {
     Panel panel{.title = metric.title, .x_label = "", .y_label = metric.unit, .log_y = metric.log};
     for (const std::string& method : groups.methods("table"))
@@ -96,15 +96,15 @@ Illustration pinn_step_sizes(const PinnGroups& groups) {
 }
 
 Illustration pinn_sweep(const PinnGroups& groups) {
-  const std::string axis = groups.sweep_axis(), label = axis == "lr" ? "learning rate" : "factor on the learning rate";
+  const std::string axis = "lr", label = "learning rate";
   Panel error{.title = "final error", .x_label = label, .y_label = "relative L2 error", .log_x = true, .log_y = true};
-  Panel peak{.title = "spike peak", .x_label = label, .y_label = "loss / baseline", .log_x = true, .log_y = true};
+  Panel peak{.title = "highest peak", .x_label = label, .y_label = "loss / baseline", .log_x = true, .log_y = true};
   for (const std::string& method : groups.methods("lr-sweep")) {
     error.lines.push_back(axis_band(groups.sweep(method), axis, "final_rel_l2"));
     peak.lines.push_back(axis_band(groups.sweep(method), axis, "spike_peak"));
   }
   return {{.name = "learning_rate", .panels = {error, peak}, .columns = 2},
-          "A shared learning-rate sweep, with events: median and quartiles over the seeds."};
+          "A shared learning-rate sweep, with events: median and quartiles over the seeds (fewer than in the table)."};
 }
 
 Illustration pinn_regions(const PinnGroups& groups) {

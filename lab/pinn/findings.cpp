@@ -2,6 +2,7 @@
 #include "lab/pinn/findings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,124 +19,165 @@ constexpr double kStepSizeTolerance = 0.25;  // the paper shows a band but does 
 
 bool similar_sizes(double a, double b) { return std::abs(std::log(a / b)) <= std::log(1 + kStepSizeTolerance); }
 
-/// Whether a higher learning rate than the best one of the sweep is worse, for this method.
+/// "0.067 against 0.13, × 0.50 [0.41, 0.62], d = −1.2, p = 0.01; 10 seeds: lower"
+std::string measured(const PinnComparison& c) {
+  return fmt::format("{} against {}, {}; {} seed{}: {}", human(c.ours.median), human(c.theirs.median), c.effect.text(),
+                     c.effect.seeds, c.effect.seeds == 1 ? "" : "s", conclusion(c.effect));
+}
+
+/// A verdict; where the seeds are too few for one, it says so.
+TableCell verdict_cell(Verdict verdict, const PairedEffect& effect) {
+  const bool clear = effect.clearly_lower() || effect.clearly_higher();
+  if (!clear && effect.seeds < kFewSeeds) return {"too few seeds", "", Tone::muted};
+  return claim_verdict(verdict);
+}
+
+/// Whether the highest learning rate of the sweep is worse than the best one, for this method.
 bool degrades(const PinnGroups& groups, const std::string& method) {
-  const SeedGroup *best = groups.tuned(method), *highest = nullptr;
-  const std::string axis = groups.sweep_axis();
+  const SeedGroup *best = best_of(groups.sweep(method)), *highest = nullptr;
   for (const SeedGroup* group : groups.sweep(method))
-    if (!group->runs.empty() && (highest == nullptr || setting_of(*group, axis) > setting_of(*highest, axis)))
+    if (!group->runs.empty() && (highest == nullptr || setting_of(*group, "lr") > setting_of(*highest, "lr")))
       highest = group;
   return best != highest && spread_of(highest, "final_rel_l2").median > spread_of(best, "final_rel_l2").high;
 }
 
-std::string effect_sentence(const EventEffect& effect, const std::string& baseline) {
-  const double with = effect.with_events.median, without = effect.without.median;
-  const std::string text =
-      fmt::format("TrasMuon's final error is {} than {} with events and {} without (medians of the seeds' ratios)",
-                  times_lower(with), baseline, times_lower(without));
-  if (effect.pairing.clearly_lower()) return text + ": the events are in its favour.";
-  if (effect.pairing.clearly_higher()) return text + ": the events are not in its favour.";
-  return text + ": the events make no clear difference between the two.";
-}
+class Claims {
+ public:
+  explicit Claims(const PinnComparisons& comparisons) : comparisons_(comparisons) {}
 
-void add_matched(std::vector<std::string>& findings, const PinnGroups& groups) {
-  const SeedGroup *ours = groups.at("matched-rms", "trasmuon"), *muon = groups.at("matched-rms", "muon");
-  const Comparison error = compare(ours, muon, "final_rel_l2"), peak = compare(ours, muon, "spike_peak");
-  if (!error.known()) return;
-  findings.push_back(fmt::format("With step sizes matched, TrasMuon against Muon: final error {}; highest spike {}.",
-                                 error.text(), peak.text()));
-}
-
-void add_damping(std::vector<std::string>& findings, const PinnGroups& groups) {
-  const SeedGroup *ours = groups.table("trasmuon"), *noclip = groups.table("noclip");
-  const Comparison error = compare(ours, noclip, "final_rel_l2"), peak = compare(ours, noclip, "spike_peak");
-  if (!error.known()) return;
-  const bool clear = error.pairing.clearly_lower() || peak.pairing.clearly_lower();
-  const bool likely = error.pairing.mostly_lower() || peak.pairing.mostly_lower();
-  findings.push_back(
-      fmt::format("The effect of damping alone, TrasMuon against noclip: final error {}; highest spike {}. {}",
-                  error.text(), peak.text(),
-                  clear    ? "The damping helps here."
-                  : likely ? "The damping helps in most seeds, but there are too few seeds to be sure."
-                           : "The damping brings no clear gain here."));
-}
-
-void add_better(std::vector<std::string>& findings, const PinnGroups& groups) {
-  std::string better;
-  for (const std::string& method : groups.methods("table")) {
-    const Comparison error = compare(groups.table(method), groups.table("trasmuon"), "final_rel_l2");
-    if (method != "trasmuon" && error.pairing.clearly_lower())
-      better += (better.empty() ? "" : ", ") + method_label(method) + " (" + human(error.method.median) + ")";
+  using Judge = Verdict (*)(const PairedEffect&);
+  void add(const std::string& claim, const char* where, const char* quantity, Judge judge) {
+    const PinnComparison* found = comparisons_.find(where, quantity);
+    if (found == nullptr) return;
+    table.rows.push_back(
+        {{claim}, {found->quantity + ": " + measured(*found)}, verdict_cell(judge(found->effect), found->effect)});
   }
-  if (!better.empty())
-    findings.push_back("Methods with a lower final error than TrasMuon (" +
-                       human(spread_of(groups.table("trasmuon"), "final_rel_l2").median) + "): " + better + ".");
+
+  Table table{
+      "The paper's claims", {{"claim", false}, {"these runs, TrasMuon against Muon", false}, {"verdict", false}}, {}};
+
+ private:
+  const PinnComparisons& comparisons_;
+};
+
+Verdict similar(const PairedEffect& effect) {
+  const PairedEffect* effects[] = {&effect};
+  return judge_similar(effects);
+}
+
+std::string sentence(const std::string& head, std::initializer_list<const PinnComparison*> parts) {
+  std::string text;
+  for (const PinnComparison* part : parts) {
+    if (part == nullptr) continue;
+    text += fmt::format("{}{} {}", text.empty() ? head + ": " : "; ", part->quantity, measured(*part));
+  }
+  return text.empty() ? text : text + ".";
+}
+
+/// Whether the answer to the events differs from the difference that is there anyway.
+std::string events_sentence(const PinnComparisons& comparisons, const char* baseline, const std::string& owner) {
+  const PinnComparison *with = comparisons.find(kTable, "final error", baseline),
+                       *without = comparisons.find(kCalm, "final error", baseline),
+                       *shift = comparisons.find(kShift, "final error", baseline);
+  if (with == nullptr || without == nullptr || shift == nullptr) return {};
+  const PairedEffect& effect = shift->effect;
+  const std::string known = conclusion(effect);
+  const std::string verdict = known == "lower"         ? "the events are in its favour"
+                              : known == "higher"      ? "the events are to its disadvantage"
+                              : known == "about equal" ? "the events make no difference to the comparison"
+                              : known == "undecided"   ? "whether the events matter for the comparison is undecided"
+                                                       : known + " whether the events matter for the comparison";
+  return fmt::format(
+      "TrasMuon's final error over {}: × {} with events, × {} without. The quotient of the two is {}: {}.", owner,
+      human_factor(with->effect.ratio), human_factor(without->effect.ratio), effect.text(), verdict);
+}
+
+/// Where AdamW's learning rate comes from.
+std::string search_sentence(const PinnGroups& groups) {
+  const std::vector<const SeedGroup*> search = find_groups(groups.runs(), "adamw-search", "adamw");
+  const SeedGroup *best = best_of(search), *used = groups.table("adamw");
+  if (best == nullptr || used == nullptr || used->runs.empty()) return {};
+  std::vector<std::string> tried;
+  std::size_t seeds = best->runs.size();
+  for (const SeedGroup* group : search) {
+    tried.push_back(plain(setting_of(*group, "lr")));
+    seeds = std::min(seeds, group->runs.size());
+  }
+  const double rate = setting_of(*used, "lr"), found = setting_of(*best, "lr");
+  return fmt::format(
+      "AdamW's learning rate was searched among {} on {} seed{} that the table does not have: best {}, "
+      "median final error {}; the table has {}{}.",
+      fmt::join(tried, ", "), seeds, seeds == 1 ? "" : "s", plain(found), human(spread_of(best, "final_rel_l2").median),
+      plain(rate), rate == found ? "" : ", which is not the best");
+}
+
+/// How often there is a spike without an event.
+std::string background_sentence(const PinnGroups& groups) {
+  std::string text;
+  for (const std::string& method : groups.methods("no-events")) {
+    const Spread with = spread_of(groups.table(method), "spikes"),
+                 without = spread_of(groups.at("no-events", method), "spikes");
+    if (with.count == 0 || without.count == 0) continue;
+    text += fmt::format("{}{} {} against {}", text.empty() ? "" : ", ", method_label(method), human(with.median),
+                        human(without.median));
+  }
+  return text.empty() ? text
+                      : "Spikes with events against those at the same steps without: " + text +
+                            " (medians). What is there without events is no answer to them.";
 }
 
 }  // namespace
 
-Table pinn_claims(const PinnGroups& groups) {
-  Table table{
-      "The paper's claims", {{"claim", false}, {"these runs, TrasMuon against Muon", false}, {"verdict", false}}, {}};
-  const auto add = [&](const std::string& claim, const std::string& measured, Verdict verdict) {
-    table.rows.push_back({{claim}, {measured}, claim_verdict(verdict)});
-  };
-  const SeedGroup *ours = groups.table("trasmuon"), *muon = groups.table("muon");
-  const Comparison before = compare(ours, muon, "rel_l2_before_events");
-  if (before.known())
-    add("Nearly identical before the events", "rel. L2 error before the first event: " + before.text(),
-        judge(Relation::similar, before));
-  const Comparison peak = compare(ours, muon, "spike_peak"), spikes = compare(ours, muon, "spikes");
-  const Comparison volatility = compare(ours, muon, "loss_volatility_after");
-  if (peak.known()) {
-    add("Less extreme fluctuation under events: peaks", "highest spike over its baseline: " + peak.text(),
-        judge(Relation::lower, peak));
-    add("Less extreme fluctuation under events: spikes", "spikes in a run: " + spikes.text(),
-        judge(Relation::lower, spikes));
-    if (volatility.known())
-      add("Less extreme fluctuation under events: volatility",
-          "standard deviation of the log loss from step to step: " + volatility.text(),
-          judge(Relation::lower, volatility));
-  }
-  const BySeed ours_loss = loss_after_events(ours), muon_loss = loss_after_events(muon);
-  const Comparison loss{spread_of(values_of(ours_loss)), spread_of(values_of(muon_loss)), compare(ours_loss, muon_loss),
-                        spread_of(values_of(ratios(muon_loss, ours_loss)))};
-  if (loss.known())
-    add("Comparable or lower training loss under events", "median loss of uniform steps: " + loss.text(),
-        yes_or_no(!loss.pairing.mostly_higher()));
-  const Comparison error = compare(ours, muon, "final_rel_l2");
-  if (error.known()) {
-    add("Final error no worse", "final rel. L2 error: " + error.text(), yes_or_no(!error.pairing.mostly_higher()));
-    add("Final error improved", "as above; criterion: lower", judge(Relation::lower, error));
-  }
-  const Comparison size = compare(ours, muon, "step_size");
-  if (size.known())
-    add("Comparable step sizes before the events",
-        fmt::format("mean s: {} against {}; criterion: within {}", human(size.method.median),
-                    human(size.baseline.median), human_percent(kStepSizeTolerance)),
-        yes_or_no(similar_sizes(size.method.median, size.baseline.median)));
-  const SeedGroup *best = groups.tuned("trasmuon"), *muon_best = groups.tuned("muon");
-  const Comparison tuned = compare(best, muon_best, "final_rel_l2");
-  if (tuned.known()) {
-    add("Comparable under a shared learning-rate sweep", "each at its best: final error " + tuned.text(),
-        judge(Relation::similar, tuned));
-    add("Both degrade beyond the stable region",
-        fmt::format("the highest learning rate is worse than the best: Muon {}, TrasMuon {}",
-                    degrades(groups, "muon") ? "yes" : "no", degrades(groups, "trasmuon") ? "yes" : "no"),
-        yes_or_no(degrades(groups, "muon") && degrades(groups, "trasmuon")));
-  }
+Table pinn_claims(const PinnGroups& groups, const PinnComparisons& comparisons) {
+  Claims claims(comparisons);
+  claims.add("Nearly identical before the events", kTable, "error before the events", similar);
+  claims.add("Less extreme fluctuation under events: peaks", kTable, "highest peak", judge_lower);
+  claims.add("Less extreme fluctuation under events: spikes", kTable, "spikes", judge_lower);
+  claims.add("Less extreme fluctuation under events: volatility", kTable, "volatility of the loss", judge_lower);
+  claims.add("Comparable or lower training loss under events", kTable, "median loss under events", judge_no_worse);
+  claims.add("Final error no worse", kTable, "final error", judge_no_worse);
+  claims.add("Final error improved", kTable, "final error", judge_lower);
+  Table table = std::move(claims.table);
+  const Spread ours = spread_of(groups.table("trasmuon"), "step_size"),
+               muon = spread_of(groups.table("muon"), "step_size");
+  if (ours.count > 0 && muon.count > 0)
+    table.rows.push_back({{"Comparable step sizes before the events"},
+                          {fmt::format("mean s: {} against {}; criterion: within {}", human(ours.median),
+                                       human(muon.median), human_percent(kStepSizeTolerance))},
+                          claim_verdict(yes_or_no(similar_sizes(ours.median, muon.median)))});
+  Claims tuned(comparisons);
+  tuned.add("Comparable under a shared learning-rate sweep", kTuned, "final error", similar);
+  table.rows.insert(table.rows.end(), tuned.table.rows.begin(), tuned.table.rows.end());
+  if (best_of(groups.sweep("muon")) != nullptr && best_of(groups.sweep("trasmuon")) != nullptr)
+    table.rows.push_back(
+        {{"Both degrade beyond the stable region"},
+         {fmt::format("the highest learning rate is worse than the best: Muon {}, TrasMuon {}",
+                      degrades(groups, "muon") ? "yes" : "no", degrades(groups, "trasmuon") ? "yes" : "no")},
+         claim_verdict(yes_or_no(degrades(groups, "muon") && degrades(groups, "trasmuon")))});
   return table;
 }
 
-std::vector<std::string> pinn_findings(const PinnGroups& groups) {
-  std::vector<std::string> findings;
-  for (const auto& [method, name] : {std::pair{"muon", "Muon's"}, {"noclip", "noclip's"}}) {
-    const EventEffect effect = event_effect(groups, method);
-    if (effect.known()) findings.push_back(effect_sentence(effect, name));
-  }
-  add_damping(findings, groups);
-  add_matched(findings, groups);
-  add_better(findings, groups);
+std::vector<std::string> pinn_findings(const PinnGroups& groups, const PinnComparisons& comparisons) {
+  const auto find = [&](const char* where, const char* quantity, const char* baseline) {
+    return comparisons.find(where, quantity, baseline);
+  };
+  std::vector<std::string> findings = {
+      events_sentence(comparisons, "muon", "Muon's"),
+      events_sentence(comparisons, "noclip", "noclip's"),
+      sentence("With step sizes matched, TrasMuon against Muon",
+               {find(kMatched, "final error", "muon"), find(kMatched, "highest peak", "muon"),
+                find(kMatched, "spikes", "muon")}),
+      sentence("Damping alone, TrasMuon against noclip at the same learning rate",
+               {find(kTable, "final error", "noclip"), find(kTable, "highest peak", "noclip")}),
+      sentence("Damping alone with step sizes matched",
+               {find(kMatched, "final error", "noclip"), find(kMatched, "highest peak", "noclip")}),
+      sentence("Each seed at the learning rate that is best for the other seeds, TrasMuon against Muon",
+               {find(kTuned, "final error", "muon")}),
+      sentence("With Nesterov's momentum, TrasMuon against Muon",
+               {find(kNesterov, "final error", "muon"), find(kNesterov, "highest peak", "muon")}),
+      background_sentence(groups),
+      search_sentence(groups)};
+  std::erase_if(findings, [](const std::string& text) { return text.empty(); });
   return findings;
 }
 

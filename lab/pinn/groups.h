@@ -8,7 +8,8 @@
 
 namespace trasmuon::lab {
 
-/// Finds the groups that the report needs. The recipe's parts are "table", "no-events", "lr-sweep" and "matched-rms".
+/// Finds the groups that the report needs. The recipe's parts are "table", "no-events", "matched-rms", "lr-sweep",
+/// "nesterov" and "adamw-search".
 class PinnGroups {
  public:
   explicit PinnGroups(const RunSet& runs) : runs_(runs) {}
@@ -22,24 +23,17 @@ class PinnGroups {
   std::vector<const SeedGroup*> sweep(const std::string& method) const {
     return find_groups(runs_, "lr-sweep", method);
   }
-  std::string sweep_axis() const;                           ///< "lr_scale" or "lr"
-  const SeedGroup* tuned(const std::string& method) const;  ///< lowest median final error of the sweep
-  double first_event() const;                               ///< NaN if there is no run to read it from
+  double first_event() const;  ///< NaN if there is no run to read it from
 
  private:
   const RunSet& runs_;
 };
 
-/// How much lower TrasMuon's final error is than another's, with events and without: the other's over TrasMuon's.
-struct EventEffect {
-  Spread with_events, without;
-  Spread ratio;  ///< of the two, seed by seed
-  Pairing pairing;
-  bool known() const { return pairing.count() > 0; }
-};
-EventEffect event_effect(const PinnGroups& groups, const std::string& baseline);
+/// The group with the lowest geometric mean of the final error, over the seeds that are not `left_out`; null if none.
+const SeedGroup* best_of(const std::vector<const SeedGroup*>& groups, const std::vector<std::uint64_t>& left_out = {});
 
-/// Median of the loss on uniform steps from the first event on, by seed; infinity if the run diverged.
-BySeed loss_after_events(const SeedGroup* group);
+/// The final error of each seed of a sweep at the learning rate that is best for the other seeds. Only of seeds that
+/// were run at every rate; empty if there are fewer than two.
+BySeed tuned_errors(const std::vector<const SeedGroup*>& sweep);
 
 }  // namespace trasmuon::lab

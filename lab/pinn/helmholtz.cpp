@@ -6,13 +6,14 @@
 
 namespace trasmuon::lab {
 
+double Helmholtz::kappa_squared() const { return std::pow(std::numbers::pi * k, 2); }
+
 at::Tensor Helmholtz::solution(const at::Tensor& points) const {
   return at::sin(points * (std::numbers::pi * k)).prod(1);
 }
 
 at::Tensor Helmholtz::residual(const at::Tensor& u, const at::Tensor& laplacian, const at::Tensor& points) const {
-  const double kappa = std::numbers::pi * k;
-  return laplacian + (u + solution(points)) * (kappa * kappa);
+  return laplacian + (u + solution(points)) * kappa_squared();
 }
 
 at::Tensor to_tensor(const Points& points, at::ScalarType dtype) {

@@ -12,6 +12,7 @@ namespace trasmuon::lab {
 struct Helmholtz {
   int k = 2;
 
+  double kappa_squared() const;
   at::Tensor solution(const at::Tensor& points) const;  ///< [n, 2] -> [n]
   /// Delta u + kappa^2 u - f at the points.
   at::Tensor residual(const at::Tensor& u, const at::Tensor& laplacian, const at::Tensor& points) const;

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "lab/pinn/events.h"
-#include "lab/pinn/sampling.h"
 #include "lab/pinn/settings.h"
 #include "lab/pinn/training.h"
 
@@ -29,16 +28,36 @@ double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-/// lr at which the mean step size before the events is about settings.update_rms, scaled from that of a pilot run. Step
-/// size / lr hardly depends on lr but changes during training, so the pilot covers all steps before the events.
-double fitted_lr(PinnSettings settings, Options options, std::uint64_t seed) {
-  settings.trace = false;
+double mean_step_size(const PinnSettings& settings, const Options& options, std::uint64_t seed) {
   PinnTraining training(settings, options, seed);
   std::vector<double> sizes;
   while (static_cast<int>(sizes.size()) < std::min(settings.first_event, settings.steps)) {
     sizes.push_back(training.step().step_size);
   }
-  return lr_of(options) * settings.update_rms / mean(sizes);
+  return mean(sizes);
+}
+
+/// lr at which the mean step size before the events is settings.update_rms, from pilot runs over those steps. Step size
+/// grows a little slower than lr, so one pilot is not enough. What the run misses is seen in its own step_size.
+double fitted_lr(const PinnSettings& settings, Options options, std::uint64_t seed) {
+  constexpr double kTolerance = 0.02;
+  constexpr int kMostPilots = 4;
+  double& lr = lr_of(options);
+  double power = 1, lr_before = 0, size_before = 0;  // size ~ lr^power
+  for (int pilot = 0; pilot < kMostPilots; ++pilot) {
+    const double size = mean_step_size(settings, options, seed), factor = settings.update_rms / size;
+    if (!std::isfinite(factor) || std::abs(factor - 1) <= kTolerance) break;
+    if (pilot > 0) power = std::clamp(std::log(size / size_before) / std::log(lr / lr_before), 0.3, 2.0);
+    lr_before = lr, size_before = size;
+    lr *= std::pow(factor, 1 / power);
+  }
+  return lr;
+}
+
+/// The last evaluations differ by the fluctuation of the loss, so the final error is their mean.
+double final_error(const std::vector<double>& errors) {
+  constexpr std::size_t kEvaluations = 5;
+  return mean({errors.end() - static_cast<std::ptrdiff_t>(std::min(kEvaluations, errors.size())), errors.end()});
 }
 
 /// One run: training, evaluation, and the tables of both.
@@ -64,21 +83,12 @@ class PinnRun {
 
   Json summary(double lr) {
     const int first = settings_.first_event, period = settings_.event_period, steps = settings_.steps;
-    const std::vector<EventOutcome> outcomes = judge_events(losses_, first, period);
-    write(outcomes);
-    double spikes = 0, peak = kNone;
-    std::vector<double> recoveries;
-    for (const EventOutcome& outcome : outcomes) {
-      spikes += outcome.spike();
-      peak = std::fmax(peak, outcome.peak_ratio);
-      if (outcome.valid()) recoveries.push_back(outcome.recovery_steps);
-    }
-    const double events = static_cast<double>(outcomes.size());
-    return {{"spikes", spikes},
-            {"spike_peak", peak},
-            {"recovery_steps", mean(recoveries)},
-            {"valid_event_rate", events > 0 ? static_cast<double>(recoveries.size()) / events : kNone},
-            {"final_rel_l2", errors_.back()},  // infinity is written as null
+    const std::vector<EventPeak> peaks = find_peaks(losses_, first, period);
+    write(peaks);
+    double highest = kNone;
+    for (const EventPeak& peak : peaks) highest = std::fmax(highest, peak.ratio);
+    return {{"spike_peak", highest},
+            {"final_rel_l2", final_error(errors_)},  // infinity is written as null
             {"best_rel_l2", *std::min_element(errors_.begin(), errors_.end())},
             {"rel_l2_before_events", before_events_},
             {"final_loss", losses_.back()},
@@ -101,24 +111,22 @@ class PinnRun {
     if (t < settings_.first_event) stationary_sizes_.push_back(seen.step_size);
     // The same steps are measured in runs without events, for comparison.
     if (is_event_step(t, settings_.first_event, settings_.event_period)) {
-      local_errors_.push_back(training_.local_error(patch_of_step(t)));
+      local_errors_.push_back(training_.local_error(training_.patch_at(t)));
     }
-    if (!settings_.trace) return;
     log_.table("metrics", {"step", "loss", "loss_pde", "loss_boundary", "event", "patch", "step_size", "r_max",
                            "c_used_min", "c_mean"})
         .row({static_cast<double>(t), seen.loss, seen.loss_pde, seen.loss_boundary, seen.patch >= 0 ? 1.0 : 0.0,
               seen.patch >= 0 ? seen.patch : kNone, seen.step_size, seen.r_max, seen.c_min, seen.c_mean});
   }
 
-  void write(const std::vector<EventOutcome>& outcomes) {
-    MetricsTable& table = log_.table("events", {"step", "patch", "roi_rel_l2", "roi_rms", "outside_rel_l2",
-                                                "peak_ratio", "recovery_steps", "valid"});
-    for (std::size_t i = 0; i < outcomes.size(); ++i) {
-      const EventOutcome& outcome = outcomes[i];
+  void write(const std::vector<EventPeak>& peaks) {
+    MetricsTable& table = log_.table(
+        "events", {"step", "patch", "roi_rel_l2", "roi_rms", "outside_rel_l2", "baseline", "peak_step", "peak_ratio"});
+    for (std::size_t i = 0; i < peaks.size(); ++i) {
+      const EventPeak& peak = peaks[i];
       const LocalError& error = local_errors_[i];
-      table.row({static_cast<double>(outcome.step), static_cast<double>(patch_of_step(outcome.step)), error.roi_rel_l2,
-                 error.roi_rms, error.outside_rel_l2, outcome.peak_ratio, outcome.recovery_steps,
-                 outcome.valid() ? 1.0 : 0.0});
+      table.row({static_cast<double>(peak.step), static_cast<double>(training_.patch_at(peak.step)), error.roi_rel_l2,
+                 error.roi_rms, error.outside_rel_l2, peak.baseline, static_cast<double>(peak.peak_step), peak.ratio});
     }
   }
 

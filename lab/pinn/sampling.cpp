@@ -20,7 +20,10 @@ void add_point(Points& points, Random& random, const Patch& patch) {
 
 }  // namespace
 
-int patch_of_step(int step) { return static_cast<int>(splitmix64(static_cast<std::uint64_t>(step)) % kPatches.size()); }
+int patch_of_step(int step, std::uint64_t patch_seed) {
+  constexpr int kStepBits = 32;
+  return static_cast<int>(splitmix64(static_cast<std::uint64_t>(step) ^ (patch_seed << kStepBits)) % kPatches.size());
+}
 
 Points interior_points(Random& random, int count, const Patch& patch, double fraction) {
   const int inside = static_cast<int>(std::lround(fraction * count));

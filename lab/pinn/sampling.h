@@ -31,9 +31,9 @@ inline constexpr std::array<Patch, 12> kPatches{{{0.00, 0.03, 0.00, 0.03},
                                                  {0.10, 0.15, 0.55, 0.60},
                                                  {0.60, 0.65, 0.60, 0.65}}};
 
-/// The patch of an event at this step, as an index into kPatches: splitmix64(step) mod 12 (Steele,
-/// Lea, Flood 2014). The same for every method and seed.
-int patch_of_step(int step);
+/// The patch of an event at this step, as an index into kPatches: splitmix64(step + 2^32 patch_seed) mod 12 (Steele,
+/// Lea, Flood 2014). The method does not matter, so all methods meet the same sequence.
+int patch_of_step(int step, std::uint64_t patch_seed);
 
 /// x0, y0, x1, y1, ...
 using Points = std::vector<double>;

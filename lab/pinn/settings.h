@@ -19,13 +19,13 @@ struct PinnSettings {
   int first_event = 1000;
   int event_period = 20;
   double roi_fraction = 0.95;
+  int patch_seed = -1;
   int eval_every = 200;
   std::string matrix_layers = "hidden";
   double other_lr = 1e-3;
   double update_rms = 0;
   double lr_scale = 1;
   std::string laplacian = "forward";
-  bool trace = true;
 };
 
 template <OptionsOf<PinnSettings> S, class Visitor>
@@ -41,15 +41,16 @@ void visit_settings(S& s, Visitor&& visit) {
   visit("first_event", s.first_event, at_least(2), "step of the first event");
   visit("event_period", s.event_period, at_least(3), "steps between events");
   visit("roi_fraction", s.roi_fraction, at_least_up_to(0, 1), "share of the interior points in the region");
+  visit("patch_seed", s.patch_seed, at_least(-1), "sequence of the events' regions; -1: the run's seed");
   visit("eval_every", s.eval_every, at_least(1), "steps between evaluations on the grid");
-  visit("matrix_layers", s.matrix_layers, one_of({"hidden", "all"}),
-        "weights that the method trains: hidden-to-hidden matrices, or all; AdamW trains the rest");
+  visit(
+      "matrix_layers", s.matrix_layers, one_of({"hidden", "all", "everything"}),
+      "what the method trains: hidden-to-hidden matrices; all weights; biases too (adamw only). AdamW trains the rest");
   visit("other_lr", s.other_lr, at_least(0), "learning rate of that AdamW");
-  visit("update_rms", s.update_rms, at_least(0), "fit lr to this mean update RMS; 0: use lr as given");
+  visit("update_rms", s.update_rms, at_least(0), "fit lr to this mean step size before the events; 0: use lr as given");
   visit("lr_scale", s.lr_scale, positive(), "factor on lr");
   visit("laplacian", s.laplacian, one_of({"forward", "double-backward"}),
         "how the Laplacian is computed: same numbers, different cost");
-  visit("trace", s.trace, any_range(), "write metrics.csv");
 }
 
 }  // namespace trasmuon::lab

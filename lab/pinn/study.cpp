@@ -51,6 +51,9 @@ class PinnStudy final : public Study {
   }
   void check(const RunSpec& spec) const override {
     const auto settings = settings_from<PinnSettings>(spec.settings, name());
+    if (settings.matrix_layers == "everything" && !std::holds_alternative<AdamWOptions>(spec.options))
+      throw Error(std::string("pinn: matrix_layers must be hidden or all for a matrix rule, got 'everything' for ") +
+                  rule_name(spec.options));
     check_options<float>(spec.options, settings.lr_scale, std::string(name()));
   }
   double memory(const Json& settings) const override {
@@ -58,7 +61,7 @@ class PinnStudy final : public Study {
   }
   std::string_view missing() const override { return pinn_missing(); }
   Json run(const RunSpec& spec, RunLog& log) const override { return run_pinn(spec, log); }
-  std::vector<std::string> main_numbers() const override { return {"spikes", "final_loss", "final_rel_l2"}; }
+  std::vector<std::string> main_numbers() const override { return {"spike_peak", "final_loss", "final_rel_l2"}; }
   void report(const RunSet& runs, Document& document, Gnuplot& gnuplot) const override {
     report_pinn(runs, document, gnuplot);
   }

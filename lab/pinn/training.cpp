@@ -10,7 +10,7 @@
 
 #include "lab/pinn/events.h"
 #include "lab/pinn/helmholtz.h"
-#include "lab/pinn/laplacian.h"
+#include "lab/pinn/residual_loss.h"
 
 namespace trasmuon::lab {
 namespace {
@@ -29,16 +29,17 @@ std::vector<libtorch::OptimizerParamGroup> parameter_groups(const Mlp& mlp, cons
                                                             const Options& options) {
   std::vector<at::Tensor> matrices, others{mlp.layers.front().weight, mlp.layers.back().weight};
   for (std::size_t i = 1; i + 1 < mlp.layers.size(); ++i) matrices.push_back(mlp.layers[i].weight);
-  if (settings.matrix_layers == "all") {
+  if (settings.matrix_layers != "hidden") {
     matrices.insert(matrices.end(), others.begin(), others.end());
     others.clear();
   }
-  for (const Mlp::Layer& layer : mlp.layers) others.push_back(layer.bias);
+  std::vector<at::Tensor>& biases = settings.matrix_layers == "everything" ? matrices : others;
+  for (const Mlp::Layer& layer : mlp.layers) biases.push_back(layer.bias);
 
   const AdamWOptions rest{.lr = settings.other_lr, .weight_decay = 0};
   std::vector<libtorch::OptimizerParamGroup> groups;
   if (!matrices.empty()) groups.push_back(libtorch::group(matrices, options));
-  groups.push_back(libtorch::group(others, rest));
+  if (!others.empty()) groups.push_back(libtorch::group(others, rest));
   return groups;
 }
 
@@ -56,18 +57,20 @@ struct PinnTraining::Impl {
       : settings(settings_given),
         seed(seed_given),
         mlp(starting_network(settings, seed)),
-        optimizer(parameter_groups(mlp, settings, options), options, {.diagnostics = settings.trace}),
+        optimizer(parameter_groups(mlp, settings, options), options, {.diagnostics = true}),
         grid(grid_points(kUnitSquare, kGridSide)) {}
 
-  at::Tensor pde_loss(const Points& points) const {
-    const at::Tensor at_points = to_tensor(points, kType);
-    const auto [u, laplacian] =
-        settings.laplacian == "forward" ? forward_laplacian(mlp, at_points) : double_backward_laplacian(mlp, at_points);
-    return 0.5 * Helmholtz{}.residual(u, laplacian, at_points).square().mean();
+  // Losses; their gradients are added to the parameters'.
+  double residual_loss(const Points& points) const {
+    const auto add_gradients =
+        settings.laplacian == "forward" ? add_residual_gradients : add_residual_gradients_by_autograd;
+    return add_gradients(mlp, Helmholtz{}, to_tensor(points, kType));
   }
 
-  at::Tensor boundary_loss(const Points& points) const {  // u* = 0 there
-    return 0.5 * mlp.forward(to_tensor(points, kType)).square().mean();
+  double boundary_loss(const Points& points) const {  // u* = 0 there
+    const at::Tensor loss = 0.5 * mlp.forward(to_tensor(points, kType)).square().mean();
+    (settings.boundary_weight * loss).backward();
+    return loss.item<double>();
   }
 
   at::Tensor flat_parameters() const {
@@ -105,26 +108,22 @@ PinnStep PinnTraining::step() {
   PinnStep seen;
   Patch patch = kUnitSquare;
   if (settings.events && is_event_step(step, settings.first_event, settings.event_period)) {
-    seen.patch = patch_of_step(step);
+    seen.patch = patch_at(step);
     patch = kPatches[seen.patch];
   }
   // A stream per step: runs that differ in their events alone have the same points in all other steps.
   Random random(impl_->seed, static_cast<std::uint32_t>(step));
 
   impl_->optimizer.zero_grad();
-  const at::Tensor pde =
-      impl_->pde_loss(interior_points(random, settings.interior_points, patch, settings.roi_fraction));
-  const at::Tensor boundary = impl_->boundary_loss(boundary_points(random, settings.boundary_points));
-  (pde + settings.boundary_weight * boundary).backward();
-  seen.loss_pde = pde.item<double>();
-  seen.loss_boundary = boundary.item<double>();
+  seen.loss_pde = impl_->residual_loss(interior_points(random, settings.interior_points, patch, settings.roi_fraction));
+  seen.loss_boundary = impl_->boundary_loss(boundary_points(random, settings.boundary_points));
   seen.loss = seen.loss_pde + settings.boundary_weight * seen.loss_boundary;
 
   const at::Tensor before = impl_->flat_parameters();
   impl_->optimizer.step();
   seen.step_size = root_mean_square(impl_->flat_parameters() - before);
 
-  const int hidden = settings.trace ? settings.depth - 1 : 0;
+  const int hidden = settings.depth - 1;
   if (hidden > 0) seen.c_mean = 0;
   for (int i = 0; i < hidden; ++i) {
     const Diagnostics& matrix = optimizer().diagnostics(static_cast<std::size_t>(i))[0];
@@ -133,6 +132,11 @@ PinnStep PinnTraining::step() {
     seen.c_mean += matrix.c_mean / hidden;
   }
   return seen;
+}
+
+int PinnTraining::patch_at(int step) const {
+  const int given = impl_->settings.patch_seed;
+  return patch_of_step(step, given >= 0 ? static_cast<std::uint64_t>(given) : impl_->seed);
 }
 
 double PinnTraining::relative_l2() const { return impl_->relative_error(impl_->grid); }

@@ -33,7 +33,8 @@ class PinnTraining {
   PinnTraining(const PinnSettings& settings, const Options& options, std::uint64_t seed);
   ~PinnTraining();
 
-  PinnStep step();  ///< step 0, 1, ...
+  PinnStep step();               ///< step 0, 1, ...
+  int patch_at(int step) const;  ///< of an event at this step, as an index into kPatches
   double relative_l2() const;
   LocalError local_error(int patch) const;
   const trasmuon::Optimizer& optimizer() const;

@@ -85,6 +85,17 @@ Blas find_blas() {
   return {Blas::Kind::unknown, "unknown BLAS", file.string()};
 }
 
+std::string advice(const Blas& blas) {
+  if (blas.kind == Blas::Kind::reference) {
+    return std::string("LibTorch is 20 times slower on it; ") + kFastBlasAdvice;
+  }
+  if (blas.name.ends_with(" Prescott")) {  // OpenBLAS's choice for a CPU newer than itself
+    return "it does not know this CPU and uses SSE3, a third of the speed; set OPENBLAS_CORETYPE=Haswell for AVX2, "
+           "SkylakeX for AVX-512";
+  }
+  return {};
+}
+
 std::string to_string(const Blas& blas) {
   return blas.kind == Blas::Kind::none ? "none" : blas.name + " (" + blas.file + ")";
 }

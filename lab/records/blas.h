@@ -29,4 +29,8 @@ inline constexpr const char* kFastBlasAdvice =
     "on Debian run `apt-get install libopenblas0-pthread`; if that is installed, "
     "`update-alternatives --config libblas.so.3-$(uname -m)-linux-gnu` selects it";
 
+/// What to do about a slow one: a reference BLAS, or an OpenBLAS that does not know this CPU. Empty if there is
+/// nothing.
+std::string advice(const Blas& blas);
+
 }  // namespace trasmuon::lab

@@ -8,6 +8,8 @@
 #include <ctime>
 #include <fstream>
 
+#include "lab/records/blas.h"
+
 namespace trasmuon::lab {
 namespace {
 
@@ -40,11 +42,9 @@ std::string utc_now() {
 }
 
 Json describe_machine() {
-  return {{"cpu", cpu_model()},
-          {"cores", usable_cores()},
-          {"system", system_name()},
-          {"compiler", TRASMUON_LAB_COMPILER},
-          {"version", TRASMUON_VERSION}};
+  return {{"cpu", cpu_model()},       {"cores", usable_cores()},
+          {"system", system_name()},  {"compiler", TRASMUON_LAB_COMPILER},
+          {"blas", find_blas().name}, {"version", TRASMUON_VERSION}};
 }
 
 }  // namespace trasmuon::lab

@@ -11,7 +11,7 @@ std::string cpu_model();
 int usable_cores();     ///< that this process may run on
 std::string utc_now();  ///< ISO 8601
 
-/// {"cpu": ..., "cores": 2, "system": ..., "compiler": ..., "version": ...}
+/// {"cpu": ..., "cores": 2, "system": ..., "compiler": ..., "blas": ..., "version": ...}
 Json describe_machine();
 
 }  // namespace trasmuon::lab

@@ -11,6 +11,7 @@
 #include "lab/records/checksum.h"
 #include "lab/records/files.h"
 #include "lab/records/machine.h"
+#include "lab/records/revision.h"
 
 namespace trasmuon::lab {
 namespace {
@@ -111,7 +112,11 @@ RunRecord read_finished(const fs::path& folder) {
     check_tables(folder, record.at("tables"));
     summary.erase("record");
   }
-  return {.folder = folder, .spec = std::move(spec), .summary = std::move(summary)};
+  return {.folder = folder,
+          .spec = std::move(spec),
+          .summary = std::move(summary),
+          .revision = manifest.value("revision", ""),
+          .machine = manifest.value("machine", Json::object())};
 }
 
 }  // namespace
@@ -132,8 +137,11 @@ double RunRecord::value(const std::string& key) const {
 }
 
 void write_manifest(const RunSpec& spec, const fs::path& folder) {
-  const Json manifest = {
-      {"format", kFormat}, {"spec", to_json(spec)}, {"machine", describe_machine()}, {"started", utc_now()}};
+  const Json manifest = {{"format", kFormat},
+                         {"spec", to_json(spec)},
+                         {"revision", code_revision()},
+                         {"machine", describe_machine()},
+                         {"started", utc_now()}};
   write_atomically(folder / "manifest.json", manifest.dump(1) + "\n");
 }
 

@@ -26,6 +26,8 @@ struct RunRecord {
   std::filesystem::path folder;
   RunSpec spec;
   Json summary;                                  ///< {"final_loss": 2.1e5, ...}
+  std::string revision = {};                     ///< of the code; empty in records of earlier versions
+  Json machine = Json::object();                 ///< that did the run, see describe_machine
   Columns table(const std::string& name) const;  ///< reads NAME.csv
   double value(const std::string& key) const;    ///< from the summary; NaN if null or absent
 };

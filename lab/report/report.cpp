@@ -7,26 +7,27 @@
 #include <set>
 
 #include "lab/records/files.h"
+#include "lab/records/provenance.h"
 
 namespace trasmuon::lab {
 
 namespace {
 
-std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
-
+/// Seeds that were run, not planned.
 std::string seeds_text(const RunSet& runs) {
   std::set<std::size_t> counts;
-  for (const SeedGroup& group : runs.groups) counts.insert(group.planned);
-  if (counts.empty()) return "no";
-  if (counts.size() == 1) return std::to_string(*counts.begin());
-  return fmt::format("{} to {}", *counts.begin(), *counts.rbegin());
+  for (const SeedGroup& group : runs.groups) counts.insert(group.runs.size());
+  if (counts.empty()) return "no seeds";
+  if (counts.size() == 1)
+    return std::to_string(*counts.begin()) + (*counts.begin() == 1 ? " seed each" : " seeds each");
+  return fmt::format("{} to {} seeds each", *counts.begin(), *counts.rbegin());
 }
 
 constexpr std::size_t kSeedsForSignificance = 6;  // 2 / 2^6 < 0.05
 
 std::size_t most_seeds(const RunSet& runs) {
   std::size_t most = 0;
-  for (const SeedGroup& group : runs.groups) most = std::max(most, group.planned);
+  for (const SeedGroup& group : runs.groups) most = std::max(most, group.runs.size());
   return most;
 }
 
@@ -52,11 +53,13 @@ void add_header(const RunSet& runs, Document& document) {
     document.add(Notice{
         fmt::format("{} seed{}: too few for a sign test to reach p = 0.05. Verdicts on directions are indications.",
                     seeds, seeds == 1 ? "" : "s")});
-  std::string machine;
-  for (const auto& [key, value] : runs.machine.items()) machine += fmt::format("; {} {}", key, text_of(value));
-  document.add(Paragraph{fmt::format("Recipe {} of the study {}: {} of {} results, {} seeds each. Made with{}.",
-                                     runs.name, runs.study, finished, planned, seeds_text(runs),
-                                     machine.empty() ? " unknown" : machine.substr(1))});
+  std::string made_with;
+  for (const Provenance& made : provenance_of(runs))
+    made_with += fmt::format("{} {} run{} by {} on {}", made_with.empty() ? "" : ";", made.runs,
+                             made.runs == 1 ? "" : "s", made.revision, made.machine);
+  document.add(
+      Paragraph{fmt::format("Recipe {} of the study {}: {} of {} results, {}. Made of{}.", runs.name, runs.study,
+                            finished, planned, seeds_text(runs), made_with.empty() ? " nothing" : made_with)});
 }
 
 Document make_document(const RunSet& runs, const ReportBody& add_body, Gnuplot& gnuplot) {

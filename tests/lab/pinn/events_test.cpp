@@ -13,7 +13,11 @@ constexpr int kFirst = 10, kPeriod = 5;  // events at 10, 15, 20, 25
 
 std::vector<double> flat(int steps) { return std::vector<double>(static_cast<std::size_t>(steps), 2.0); }
 
-std::vector<EventOutcome> judge(const std::vector<double>& losses) { return judge_events(losses, kFirst, kPeriod); }
+std::vector<EventPeak> peaks_of(const std::vector<double>& losses) { return find_peaks(losses, kFirst, kPeriod); }
+
+double recovery(const std::vector<double>& losses, std::size_t event = 0) {
+  return recovery_steps(losses, peaks_of(losses)[event], kPeriod);
+}
 
 TEST(Events, StepsOfThem) {
   EXPECT_FALSE(is_event_step(5, kFirst, kPeriod));
@@ -22,71 +26,67 @@ TEST(Events, StepsOfThem) {
   EXPECT_TRUE(is_event_step(25, kFirst, kPeriod));
 }
 
-TEST(Events, ACalmLossHasNothingToRecoverFrom) {
-  const auto outcomes = judge(flat(28));
-  ASSERT_EQ(outcomes.size(), 4u);
+TEST(Events, ACalmLossHasNoSpike) {
+  const auto peaks = peaks_of(flat(28));
+  ASSERT_EQ(peaks.size(), 4u);
   for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(outcomes[i].step, 10 + 5 * static_cast<int>(i));
-    EXPECT_EQ(outcomes[i].peak_ratio, 1);
-    EXPECT_EQ(outcomes[i].recovery_steps, 0);
-    EXPECT_TRUE(outcomes[i].valid());
-    EXPECT_FALSE(outcomes[i].spike());
+    EXPECT_EQ(peaks[i].step, 10 + 5 * static_cast<int>(i));
+    EXPECT_EQ(peaks[i].baseline, 2);
+    EXPECT_EQ(peaks[i].ratio, 1);
+    EXPECT_FALSE(is_spike(peaks[i].ratio));
   }
 }
 
 TEST(Events, TheLossAtAnEventIsNotJudged) {
   std::vector<double> losses = flat(28);
   losses[10] = losses[15] = losses[20] = 1e6;
-  for (const EventOutcome& outcome : judge(losses)) EXPECT_EQ(outcome.peak_ratio, 1) << outcome.step;
+  for (const EventPeak& peak : peaks_of(losses)) EXPECT_EQ(peak.ratio, 1) << peak.step;
 }
 
 TEST(Events, ABumpHasAPeakAndARecovery) {
   std::vector<double> losses = flat(20);
-  losses[11] = 2.1, losses[12] = 5, losses[13] = 2.3;  // 2.1 comes before the peak, 2.3 is 1.15 of the baseline
-  const EventOutcome outcome = judge(losses)[0];
-  EXPECT_EQ(outcome.peak_ratio, 2.5);
-  EXPECT_EQ(outcome.recovery_steps, 4);
-  EXPECT_TRUE(outcome.spike());
-  EXPECT_TRUE(outcome.valid());
+  losses[11] = 2.1, losses[12] = 7, losses[13] = 2.3;  // 2.1 comes before the peak, 2.3 is 1.15 of the baseline
+  const EventPeak peak = peaks_of(losses)[0];
+  EXPECT_EQ(peak.peak_step, 12);
+  EXPECT_EQ(peak.ratio, 3.5);
+  EXPECT_TRUE(is_spike(peak.ratio));
+  EXPECT_EQ(recovery(losses), 4);
 }
 
-TEST(Events, ASmallBumpIsNoSpikeButHasARecovery) {
+TEST(SpikeRule, ThreeTimesTheBaselineIsNoSpikeAndAnythingAboveIs) {
   std::vector<double> losses = flat(20);
-  losses[11] = 4;
-  const EventOutcome outcome = judge(losses)[0];
-  EXPECT_EQ(outcome.peak_ratio, 2);
-  EXPECT_EQ(outcome.recovery_steps, 2);
-  EXPECT_FALSE(outcome.spike());
+  losses[11] = 6;
+  EXPECT_EQ(peaks_of(losses)[0].ratio, 3);
+  EXPECT_FALSE(is_spike(peaks_of(losses)[0].ratio));
+  losses[11] = std::nextafter(6.0, 7.0);
+  EXPECT_TRUE(is_spike(peaks_of(losses)[0].ratio));
 }
 
-TEST(Events, OneThatDoesNotRecoverInTimeIsNotValid) {
+TEST(SpikeRule, OneThatDoesNotRecoverBeforeTheNextEventHasNoTime) {
   std::vector<double> losses = flat(20);
   losses[11] = losses[12] = losses[13] = losses[14] = 5;
   losses[15] = 1;  // the next event's own
-  const auto outcomes = judge(losses);
-  EXPECT_TRUE(outcomes[0].spike());
-  EXPECT_FALSE(outcomes[0].valid());
-  EXPECT_EQ(outcomes[1].peak_ratio, 2.0 / 5);  // against the period before it
-  EXPECT_TRUE(outcomes[1].valid());
+  EXPECT_TRUE(std::isnan(recovery(losses)));
+  EXPECT_EQ(peaks_of(losses)[1].ratio, 2.0 / 5);  // against the period before it
 }
 
 TEST(Events, WithoutAStepAfterItAnEventIsNotJudged) {
-  EXPECT_EQ(judge(flat(10)).size(), 0u);
-  EXPECT_EQ(judge(flat(11)).size(), 0u);
-  EXPECT_EQ(judge(flat(12)).size(), 1u);
-  EXPECT_EQ(judge({}).size(), 0u);
+  EXPECT_EQ(peaks_of(flat(10)).size(), 0u);
+  EXPECT_EQ(peaks_of(flat(11)).size(), 0u);
+  EXPECT_EQ(peaks_of(flat(12)).size(), 1u);
+  EXPECT_EQ(peaks_of({}).size(), 0u);
 }
 
 TEST(Events, ALossThatIsNotFiniteIsInfinite) {
   std::vector<double> losses = flat(18);
   losses[12] = std::nan("");
   losses[16] = losses[17] = std::numeric_limits<double>::infinity();
-  const auto outcomes = judge(losses);
-  ASSERT_EQ(outcomes.size(), 2u);
-  EXPECT_TRUE(std::isinf(outcomes[0].peak_ratio));
-  EXPECT_EQ(outcomes[0].recovery_steps, 3);
-  EXPECT_TRUE(std::isinf(outcomes[1].peak_ratio));
-  EXPECT_FALSE(outcomes[1].valid());
+  const auto peaks = peaks_of(losses);
+  ASSERT_EQ(peaks.size(), 2u);
+  EXPECT_TRUE(std::isinf(peaks[0].ratio));
+  EXPECT_EQ(recovery(losses), 3);
+  EXPECT_TRUE(std::isinf(peaks[1].ratio));
+  EXPECT_TRUE(std::isnan(recovery(losses, 1)));
 }
 
 TEST(Volatility, ASteadyTrendHasNone) {

@@ -30,16 +30,29 @@ TEST(Patches, AreThoseOfThePaper) {
   EXPECT_TRUE(kPatches[10].contains(0.1, 0.6) && kPatches[11].contains(0.65, 0.6));
 }
 
-TEST(Patches, AreChosenByTheStepAlone) {
+TEST(Patches, AreChosenByStepAndPatchSeedAlone) {
   const std::vector<int> expected = {4, 1, 11, 1, 2, 0, 1, 9, 8, 10};  // splitmix64(1000), (1020), ... mod 12
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(patch_of_step(1000 + 20 * i), expected[i]) << i;
-  EXPECT_EQ(patch_of_step(0), static_cast<int>(0xe220a8397b1dcdafull % 12));  // its published first output for seed 0
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(patch_of_step(1000 + 20 * i, 0), expected[i]) << i;
+  EXPECT_EQ(patch_of_step(0, 0), static_cast<int>(0xe220a8397b1dcdafull % 12));  // its published first output for 0
+}
+
+std::vector<int> sequence(std::uint64_t patch_seed) {
+  std::vector<int> patches;
+  for (int step = 1000; step < 4000; step += 20) patches.push_back(patch_of_step(step, patch_seed));
+  return patches;
+}
+
+TEST(Patches, EveryPatchSeedHasItsOwnSequence) {
+  std::set<std::vector<int>> sequences;
+  for (std::uint64_t patch_seed = 0; patch_seed < 20; ++patch_seed) sequences.insert(sequence(patch_seed));
+  EXPECT_EQ(sequences.size(), 20u);
 }
 
 TEST(Patches, AllOccurInAFullRun) {
-  std::set<int> seen;
-  for (int step = 1000; step < 4000; step += 20) seen.insert(patch_of_step(step));
-  EXPECT_EQ(seen.size(), kPatches.size());
+  for (std::uint64_t patch_seed = 0; patch_seed < 10; ++patch_seed) {
+    const std::vector<int> patches = sequence(patch_seed);
+    EXPECT_EQ(std::set<int>(patches.begin(), patches.end()).size(), kPatches.size()) << patch_seed;
+  }
 }
 
 TEST(Sampling, TheShareInThePatchIsExact) {

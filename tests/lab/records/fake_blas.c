@@ -7,7 +7,11 @@ void sgemm_(void) {}
 #ifdef FAKE_OPENBLAS
 const char* openblas_get_config(void) { return "OpenBLAS 0.3.99 NO_LAPACKE DYNAMIC_ARCH Zen MAX_THREADS=64"; }
 int openblas_get_parallel(void) { return 1; }
+#ifdef FAKE_OLD
+const char* openblas_get_corename(void) { return "Prescott"; }
+#else
 const char* openblas_get_corename(void) { return "Zen"; }
+#endif
 #endif
 
 #ifdef FAKE_MKL

@@ -3,4 +3,7 @@
 
 #include "lab/records/blas.h"
 
-int main() { std::puts(trasmuon::lab::to_string(trasmuon::lab::find_blas()).c_str()); }
+int main() {
+  const trasmuon::lab::Blas blas = trasmuon::lab::find_blas();
+  std::puts((to_string(blas) + "\n" + advice(blas)).c_str());
+}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/pinn/laplacian.h"
+#include "lab/pinn/residual_loss.h"
 
 #include <gtest/gtest.h>
 
@@ -42,65 +42,73 @@ double distance(const at::Tensor& a, const at::Tensor& b) {
   return (a - b).abs().max().item<double>() / b.abs().max().item<double>();
 }
 
-/// Some loss that depends on both outputs, unevenly over the points.
-std::vector<at::Tensor> gradients(const Mlp& mlp, const ValueAndLaplacian& out) {
-  const at::Tensor weights = at::arange(1, out.value.numel() + 1, out.value.options());
-  (weights * (3 * out.value + out.laplacian).square()).sum().backward();
-  std::vector<at::Tensor> result;
-  for (const Mlp::Layer& layer : mlp.layers) {
-    for (at::Tensor parameter : {layer.weight, layer.bias}) {
-      result.push_back(parameter.grad().clone());
-      parameter.grad().zero_();
+struct Result {
+  double loss;
+  std::vector<at::Tensor> gradients;
+};
+
+template <class AddGradients>
+Result result_of(AddGradients add_gradients, const Example& example) {
+  Result result{add_gradients(example.mlp, Helmholtz{}, example.points), {}};
+  for (const Mlp::Layer& layer : example.mlp.layers) {
+    for (const at::Tensor& parameter : {layer.weight, layer.bias}) {
+      result.gradients.push_back(parameter.grad().clone());
+      parameter.mutable_grad().reset();
     }
   }
   return result;
 }
 
-class LaplacianTest : public testing::TestWithParam<Shape> {};
-INSTANTIATE_TEST_SUITE_P(Shapes, LaplacianTest,
-                         testing::Values(Shape{1, 1, 1}, Shape{5, 1, 3}, Shape{7, 2, 1}, Shape{17, 3, 33},
-                                         Shape{33, 4, 5}),
-                         [](const auto& suite) {
-                           return "width" + std::to_string(suite.param.width) + "depth" +
-                                  std::to_string(suite.param.depth);
-                         });
-
-TEST_P(LaplacianTest, ForwardEqualsDoubleBackward) {
-  const Example example(GetParam());
-  const ValueAndLaplacian fast = forward_laplacian(example.mlp, example.points);
-  const ValueAndLaplacian reference = double_backward_laplacian(example.mlp, example.points);
-  EXPECT_EQ(fast.value.sizes(), reference.value.sizes());
-  EXPECT_EQ(fast.laplacian.sizes(), reference.laplacian.sizes());
-  EXPECT_LT(distance(fast.value, reference.value), 1e-12);
-  EXPECT_LT(distance(fast.laplacian, reference.laplacian), 1e-12);
-
-  const auto by_forward = gradients(example.mlp, fast), by_double = gradients(example.mlp, reference);
-  for (std::size_t i = 0; i < by_forward.size(); ++i) EXPECT_LT(distance(by_forward[i], by_double[i]), 1e-10) << i;
+void expect_close(const Result& fast, const Result& reference, double loss, double gradients) {
+  EXPECT_NEAR(fast.loss / reference.loss, 1, loss);
+  ASSERT_EQ(fast.gradients.size(), reference.gradients.size());
+  for (std::size_t i = 0; i < fast.gradients.size(); ++i)
+    EXPECT_LT(distance(fast.gradients[i], reference.gradients[i]), gradients) << i;
 }
 
-TEST_P(LaplacianTest, EqualsFiniteDifferences) {
-  at::NoGradGuard no_grad;
+class ResidualLossTest : public testing::TestWithParam<Shape> {};
+INSTANTIATE_TEST_SUITE_P(Shapes, ResidualLossTest,
+                         testing::Values(Shape{1, 1, 1}, Shape{5, 1, 3}, Shape{7, 2, 1}, Shape{17, 3, 33},
+                                         Shape{33, 4, 5}, Shape{9, 2, 300}),
+                         [](const auto& suite) {
+                           return "width" + std::to_string(suite.param.width) + "depth" +
+                                  std::to_string(suite.param.depth) + "points" + std::to_string(suite.param.points);
+                         });
+
+TEST_P(ResidualLossTest, EqualsAutograd) {
   const Example example(GetParam());
+  expect_close(result_of(add_residual_gradients, example), result_of(add_residual_gradients_by_autograd, example),
+               1e-12, 1e-10);
+}
+
+TEST_P(ResidualLossTest, EqualsFiniteDifferences) {
+  const Example example(GetParam());
+  const Result fast = result_of(add_residual_gradients, example);
+  at::NoGradGuard no_grad;
   const auto at_offset = [&](double dx, double dy) {
     return example.mlp.forward(example.points + at::tensor({dx, dy}, at::kDouble));
   };
   const double h = 1e-3;
   const at::Tensor centre = at_offset(0, 0);
-  const at::Tensor differences =
+  const at::Tensor laplacian =
       (at_offset(h, 0) + at_offset(-h, 0) + at_offset(0, h) + at_offset(0, -h) - 4 * centre) / (h * h);
-  const ValueAndLaplacian fast = forward_laplacian(example.mlp, example.points);
-  EXPECT_LT(distance(fast.value, centre), 1e-12);
-  EXPECT_LT(distance(differences, fast.laplacian), 1e-5);
+  const at::Tensor residual = Helmholtz{}.residual(centre, laplacian, example.points);
+  EXPECT_NEAR(fast.loss / (0.5 * residual.square().mean().item<double>()), 1, 1e-5);
 }
 
-TEST(Laplacian, InSinglePrecisionTheTwoWaysStayClose) {
-  const Example example({64, 3, 100}, at::kFloat);
-  const ValueAndLaplacian fast = forward_laplacian(example.mlp, example.points);
-  const ValueAndLaplacian reference = double_backward_laplacian(example.mlp, example.points);
-  EXPECT_EQ(fast.laplacian.scalar_type(), at::kFloat);
-  EXPECT_LT(distance(fast.laplacian, reference.laplacian), 1e-5);
-  const auto by_forward = gradients(example.mlp, fast), by_double = gradients(example.mlp, reference);
-  for (std::size_t i = 0; i < by_forward.size(); ++i) EXPECT_LT(distance(by_forward[i], by_double[i]), 1e-4) << i;
+TEST(ResidualLoss, GradientsAreAdded) {
+  const Example example({5, 2, 7});
+  const Result once = result_of(add_residual_gradients, example);
+  add_residual_gradients(example.mlp, Helmholtz{}, example.points);
+  const Result twice = result_of(add_residual_gradients, example);
+  for (std::size_t i = 0; i < once.gradients.size(); ++i)
+    EXPECT_LT(distance(twice.gradients[i], 2 * once.gradients[i]), 1e-14) << i;
+}
+
+TEST(ResidualLoss, InSinglePrecisionTheTwoWaysStayClose) {
+  const Example example({64, 3, 300}, at::kFloat);
+  expect_close(result_of(add_residual_gradients, example), result_of(add_residual_gradients_by_autograd, example), 1e-5,
+               1e-4);
 }
 
 TEST(Mlp, StartsWithinXaviersLimits) {
