@@ -88,7 +88,7 @@ class Core:
             check(lib.trasmuon_builder_set_state(builder, callback, None))
             for group in groups:
                 options = core_options(group.rule, group.options, group.option_names)
-                check(lib.trasmuon_builder_add_group(builder, options.handle, None))
+                check(lib.trasmuon_builder_add_group(builder, options, None))
                 for parameter in group.parameters:
                     self._add(builder, group.rule, parameter)
             return handle_of(lib.trasmuon_builder_finish, builder)
@@ -183,7 +183,7 @@ class Core:
                         self._set(number, field, value)
             except Error:  # also where only the order of the fields was refused
                 options = core_options(rule, group, names)
-                check(lib.trasmuon_optimizer_set_options(self._handle, number, options.handle))
+                check(lib.trasmuon_optimizer_set_options(self._handle, number, options))
             self._values[number] = values
 
     def _set(self, group: int, field: str, value: Any) -> None:

@@ -7,7 +7,7 @@ import torch
 from ._core import BoundParameter, CoreGroup
 from ._layouts import LAYOUT_FIELDS, Layout
 from ._library import Error
-from ._options import check_rule, default_options, merged
+from ._options import check_rule, default_options, merged, preset_for
 from ._routing import Layouts, Routed, is_named, route, with_layouts
 
 Params = Union[torch.nn.Module, Iterable[torch.Tensor], Iterable[Tuple[str, torch.Tensor]], Iterable[Dict[str, Any]]]
@@ -17,14 +17,14 @@ _FOREIGN = ("initial_lr", "max_lr", "min_lr", "max_momentum", "base_momentum", "
 
 
 def routed_groups(
-    source: Any, rule: str, overrides: Optional[Mapping[str, str]], layouts: Optional[Layouts]
+    source: Any, rule: str, overrides: Optional[Mapping[str, str]], layouts: Optional[Layouts], preset: str
 ) -> List[Dict[str, Any]]:
     """Groups of a model or of named parameters: hidden matrices with `rule`, the rest with AdamW."""
     if rule == "adamw":
         if overrides:
             raise Error("adamw: overrides have no meaning, all parameters take this rule")
         return [_group(rule, with_layouts(source, layouts))]
-    matrices, rest, _ = route(source, overrides, layouts)
+    matrices, rest, _ = route(source, overrides, layouts, preset)
     return [_group(rule, matrices)] + ([_group("adamw", rest)] if rest else [])
 
 
@@ -54,29 +54,32 @@ def initial_groups(
     rule: str,
     overrides: Optional[Mapping[str, str]],
     layouts: Optional[Layouts],
+    preset: str,
 ) -> List[Dict[str, Any]]:
     """The groups of what listed() returns."""
     if isinstance(items, torch.nn.Module) or is_named(items[0]):
-        return routed_groups(items, rule, overrides, layouts)
+        return routed_groups(items, rule, overrides, layouts, preset)
     if overrides or layouts:
         raise Error("overrides and layouts need names: pass a model or its named_parameters()")
     return items if isinstance(items[0], dict) else [{"params": items}]
 
 
-def completed(group: Mapping[str, Any], rule: str, options: Mapping[str, Mapping[str, Any]], index: int) -> Dict[str, Any]:
+def completed(
+    group: Mapping[str, Any], own_rule: str, options: Mapping[str, Mapping[str, Any]], preset: str, index: int
+) -> Dict[str, Any]:
     """A group with its parameters as a list, names, layouts and all options of its rule. `options` holds those that
-    were given to the optimizer, by rule."""
+    were given to the optimizer, by rule; `own_rule` and `preset` are the optimizer's."""
     if "params" not in group:
         raise Error(f"group {index}: has no 'params'")
     given = dict(group)
-    rule = given.pop("rule", rule)
+    rule = given.pop("rule", own_rule)
     check_rule(rule)
     tensors, names, layouts = _parameters(given, index)
     shared = {name: given.pop(name) for name in LAYOUT_FIELDS if name in given}
     if shared:
         layouts = [Layout(**shared)] * len(tensors)
     foreign = {name: given.pop(name) for name in _FOREIGN if name in given}
-    values = merged(rule, {**options.get(rule, {}), **given})
+    values = merged(rule, {**options.get(rule, {}), **given}, preset_for(rule, preset, own_rule))
     return {"params": tensors, "param_names": names, "layouts": layouts, "rule": rule, **values, **foreign}
 
 

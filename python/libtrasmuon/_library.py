@@ -71,7 +71,7 @@ StateCallback = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_char_p, POINTER
 _text, _handle = POINTER(c_char_p), POINTER(c_void_p)
 # The functions this package calls and their arguments. All return a status.
 _FUNCTIONS = {
-    "options_create": [c_char_p, _handle],
+    "options_create_preset": [c_char_p, c_char_p, _handle],
     "options_set": [c_void_p, c_char_p, c_char_p],
     "options_set_number": [c_void_p, c_char_p, c_double],
     "options_get": [c_void_p, c_char_p, _text],
@@ -97,17 +97,14 @@ _FUNCTIONS = {
     "optimizer_warnings": [c_void_p, _text],
     "optimizer_state_bytes": [c_void_p, POINTER(c_size_t)],
     "optimizer_workspace_bytes": [c_void_p, POINTER(c_size_t)],
-    "classify": [POINTER(NamedShape), c_size_t, POINTER(FamilyOverride), c_size_t, POINTER(c_int), _text],
-    "orthogonalize_on": [
-        POINTER(Tensor),
-        POINTER(Tensor),
-        c_int,
+    "classify_preset": [
         c_char_p,
-        c_int,
-        c_double,
-        c_char_p,
-        c_int,
-        c_void_p,
+        POINTER(NamedShape),
+        c_size_t,
+        POINTER(FamilyOverride),
+        c_size_t,
+        POINTER(c_int),
+        _text,
     ],
     "set_num_threads": [c_int],
     "get_num_threads": [POINTER(c_int)],

@@ -47,18 +47,22 @@ class Optimizer(torch.optim.Optimizer):
         adamw: Optional[Mapping[str, Any]] = None,
         overrides: Optional[Mapping[str, str]] = None,
         layouts: Optional[Layouts] = None,
+        preset: str = "default",
         master_weights: bool = False,
         diagnostics: bool = False,
     ) -> None:
         self._settings = {"master_weights": master_weights, "diagnostics": diagnostics}
+        self._preset = preset
         self._given: Dict[str, Mapping[str, Any]] = {"adamw": dict(adamw or {}), self.rule: dict(options)}
         self._forget_model()
         items = listed(params)
-        super().__init__(initial_groups(items, self.rule, overrides, layouts), merged(self.rule, options))
+        groups = initial_groups(items, self.rule, overrides, layouts, preset)
+        super().__init__(groups, merged(self.rule, options, preset))
         self._rebuild()
         self._remember_model(items)
-        for text in self.warnings():
-            warnings.warn(text, stacklevel=3)
+        if preset == "default":  # the others are somebody's recipe
+            for text in self.warnings():
+                warnings.warn(text, stacklevel=3)
 
     def _forget_model(self) -> None:
         self._core = None
@@ -85,7 +89,7 @@ class Optimizer(torch.optim.Optimizer):
         fields (num_heads, split_sizes, transposed, kind) hold for all its parameters."""
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, got {type(param_group)}")
-        group = completed(param_group, self.rule, self._given, len(self.param_groups))
+        group = completed(param_group, self.rule, self._given, self._preset, len(self.param_groups))
         super().add_param_group(group)
         for name in set(self.defaults) - set(option_names(group["rule"])):
             del group[name]  # the base class has added the options of the optimizer's own rule
@@ -275,7 +279,8 @@ class Optimizer(torch.optim.Optimizer):
 
     def __getstate__(self) -> Dict[str, Any]:
         packed = {tensor: dict(state) for tensor, state in self.state.items()}
-        return {**super().__getstate__(), "state": packed, "_settings": self._settings, "_given": self._given}
+        own = {name: getattr(self, name) for name in ("_settings", "_given", "_preset")}
+        return {**super().__getstate__(), **own, "state": packed}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         super().__setstate__(state)

@@ -2,7 +2,7 @@
 """Options of the rules. Names, defaults, ranges and meanings come from the library (describe()); the types here let
 editors and type checkers know them."""
 from ctypes import c_void_p
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, TypedDict, Union
+from typing import Any, Dict, List, Mapping, Sequence, Tuple, TypedDict, Union
 
 import torch
 
@@ -40,13 +40,31 @@ class TrasMuonOptions(_Iteration, total=False):
     period: int
     warmup: int
     rho: float
-    gamma: Optional[float]
+    gamma: Union[float, str]
+    beta_gamma: float
+    gamma_low: float
+    gamma_high: float
+    energy_of: str
+    reference: str
+    reference_start: str
+    quantile: float
+    quantile_rule: str
+    gate_first_step: bool
+    average_warmup: bool
     orthogonalize: bool
     row_scale: bool
     calibrate: bool
-    literal: bool
     eps_energy: float
+    eps_reference: float
+    eps_average: float
+    average_start: str
+    clamp_damping: bool
     min_damped_dim: int
+    damped_dim: str
+    input_eps: str
+    row_eps: str
+    eps_calibration: float
+    skip_nonfinite: bool
 
 
 class NorMuonOptions(_Iteration, total=False):
@@ -97,37 +115,36 @@ def check_rule(rule: str) -> None:
 
 
 class Options:
-    """Options of one rule in the library's memory."""
+    """Options of one rule in the library's memory; an argument for its functions."""
 
-    def __init__(self, rule: str) -> None:
-        self.rule = rule
-        self.handle = handle_of(lib.trasmuon_options_create, rule.encode())
+    def __init__(self, rule: str, preset: str = "default") -> None:
+        self._as_parameter_ = handle_of(lib.trasmuon_options_create_preset, rule.encode(), preset.encode())
 
     def __del__(self) -> None:
-        lib.trasmuon_options_destroy(getattr(self, "handle", c_void_p()))
+        lib.trasmuon_options_destroy(getattr(self, "_as_parameter_", c_void_p()))
 
     def fields(self) -> List[str]:
-        count = number_of(lib.trasmuon_options_field_count, self.handle)
-        return [text_of(lib.trasmuon_options_field, self.handle, index) for index in range(count)]
+        count = number_of(lib.trasmuon_options_field_count, self)
+        return [text_of(lib.trasmuon_options_field, self, index) for index in range(count)]
 
     def get(self, field: str) -> str:
-        return text_of(lib.trasmuon_options_get, self.handle, field.encode())
+        return text_of(lib.trasmuon_options_get, self, field.encode())
 
     def set(self, field: str, value: Union[str, float]) -> None:
         if isinstance(value, str):
-            check(lib.trasmuon_options_set(self.handle, field.encode(), value.encode()))
+            check(lib.trasmuon_options_set(self, field.encode(), value.encode()))
         else:
-            check(lib.trasmuon_options_set_number(self.handle, field.encode(), value))
+            check(lib.trasmuon_options_set_number(self, field.encode(), value))
 
 
-def describe(rule: str) -> str:
-    """A table of a rule's options: name, default, range, meaning. beta1 and beta2 are given together, as `betas`.
+def describe(rule: str, preset: str = "default") -> str:
+    """A table of a rule's options: name, value, range, meaning. beta1 and beta2 are given together, as `betas`.
 
     >>> print(describe("dion").splitlines()[3])
     rank_fraction   1            in (0, 1]     rank over min(m, n), rounded up
     """
     check_rule(rule)
-    return text_of(lib.trasmuon_options_describe, Options(rule).handle)
+    return text_of(lib.trasmuon_options_describe, Options(rule, preset))
 
 
 def _parse(rule: str, field: str, text: str) -> Any:
@@ -139,17 +156,17 @@ def _parse(rule: str, field: str, text: str) -> Any:
     try:
         return float(text)
     except ValueError:
-        return None if field == "gamma" else text  # gamma follows lr; coefficients are a name
+        return text  # the name of a set of coefficients; gamma = lr
 
 
-def default_options(rule: str) -> Dict[str, Any]:
-    """The defaults of a rule as entries of a parameter group.
+def default_options(rule: str, preset: str = "default") -> Dict[str, Any]:
+    """The defaults of a rule, or one of its presets, as entries of a parameter group.
 
     >>> default_options("adamw")
     {'lr': 0.001, 'weight_decay': 0.01, 'betas': (0.9, 0.95), 'eps': 1e-08}
     """
     check_rule(rule)
-    options = Options(rule)
+    options = Options(rule, preset)
     values: Dict[str, Any] = {}
     for field in options.fields():
         value = _parse(rule, field, options.get(field))
@@ -162,9 +179,14 @@ def default_options(rule: str) -> Dict[str, Any]:
     return values
 
 
-def merged(rule: str, given: Mapping[str, Any]) -> Dict[str, Any]:
-    """The defaults with the given options instead; Error on an unknown one."""
-    values = default_options(rule)
+def preset_for(rule: str, preset: str, own_rule: str) -> str:
+    """The preset of a group in an optimizer with this preset: AdamW has none of the paper."""
+    return "default" if rule != own_rule and preset == "paper" else preset
+
+
+def merged(rule: str, given: Mapping[str, Any], preset: str = "default") -> Dict[str, Any]:
+    """The preset with the given options instead; Error on an unknown one."""
+    values = default_options(rule, preset)
     for name in given:
         if name not in values:
             raise Error(f"{rule}: unknown option '{name}', known: {', '.join(values)}")
@@ -180,9 +202,7 @@ def core_fields(rule: str, name: str, value: Any) -> List[Tuple[str, Union[str, 
         return [field for i, beta in enumerate(value, 1) for field in core_fields(rule, f"beta{i}", beta)]
     if isinstance(value, torch.Tensor):
         value = value.item()  # waits for the GPU if the tensor is there
-    if value is None and name == "gamma":
-        value = "lr"
-    elif name == "coefficients" and not isinstance(value, str):
+    if name == "coefficients" and not isinstance(value, str):
         value = "; ".join(", ".join(repr(float(x)) for x in triple) for triple in value)
     if not isinstance(value, str):
         try:

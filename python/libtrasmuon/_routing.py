@@ -96,7 +96,7 @@ def _overrides(overrides: Mapping[str, str]) -> Any:
     return array
 
 
-def _classify(routed: List[Routed], overrides: Mapping[str, str]) -> Tuple[List[int], str]:
+def _classify(routed: List[Routed], overrides: Mapping[str, str], preset: str) -> Tuple[List[int], str]:
     shapes = (NamedShape * len(routed))()
     for target, item in zip(shapes, routed):
         shape = _shape_for_classifier(item)
@@ -105,7 +105,8 @@ def _classify(routed: List[Routed], overrides: Mapping[str, str]) -> Tuple[List[
         target.name, target.rank, target.shape = item.name.encode(), len(shape), sizes_of(shape)
     changes = _overrides(overrides)
     families, text = (ctypes.c_int * len(routed))(), ctypes.c_char_p()
-    check(lib.trasmuon_classify(shapes, len(routed), changes, len(changes), families, ctypes.byref(text)))
+    counted = (shapes, len(routed), changes, len(changes))
+    check(lib.trasmuon_classify_preset(preset.encode(), *counted, families, ctypes.byref(text)))
     return list(families), (text.value or b"").decode()
 
 
@@ -122,10 +123,14 @@ def route(
     source: Union[torch.nn.Module, Named],
     overrides: Optional[Mapping[str, str]] = None,
     layouts: Optional[Layouts] = None,
+    preset: str = "default",
 ) -> Tuple[List[Routed], List[Routed], str]:
-    """Parameters for the matrix rule, parameters for AdamW, and a table of both with the reasons."""
+    """Parameters for the matrix rule, parameters for AdamW, and a table of both with the reasons. The preset
+    "released" sends everything with two dimensions to the matrix rule, as the authors' package does."""
     routed = with_layouts(source, layouts)
-    families, table = _classify(routed, {**_embeddings(source), **(overrides or {})})
+    released = preset == "released"
+    changes = {**({} if released else _embeddings(source)), **(overrides or {})}
+    families, table = _classify(routed, changes, "released" if released else "default")
     matrices = [item for item, family in zip(routed, families) if family == MATRIX]
     rest = [item for item, family in zip(routed, families) if family == ADAMW]
     return matrices, rest, table
@@ -135,6 +140,7 @@ def classify(
     source: Union[torch.nn.Module, Named],
     overrides: Optional[Mapping[str, str]] = None,
     layouts: Optional[Layouts] = None,
+    preset: str = "default",
 ) -> str:
     """A table of which parameters take the matrix rule and which AdamW, with the reasons, for printing.
 
@@ -151,4 +157,4 @@ def classify(
     total      4 parameters        25  adamw
     <BLANKLINE>
     """
-    return route(source, overrides, layouts)[2]
+    return route(source, overrides, layouts, preset)[2]

@@ -24,10 +24,13 @@ class TrasMuon(Optimizer):
     adamw: options of AdamW for the rest: {"lr": 1e-3}.
     overrides: {"*.router.weight": "adamw"} or "matrix"; patterns match whole names, the last one wins.
     layouts: {"*.qkv.weight": {"split_sizes": 3, "num_heads": 12}}, see Layout.
+    preset: "default", "paper" (Algorithm 1 without guards) or "released" (the authors' package, whose AdamW and routing
+        come with it; see libtrasmuon.released).
     master_weights: keep f32 copies of bf16 and f16 weights in the state.
     diagnostics: let diagnostics() tell what each step did.
     options: see describe("trasmuon").
 
+    >>> import torch
     >>> model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
     >>> optimizer = TrasMuon(model, lr=3e-3, adamw={"lr": 1e-3}, c_min=0.2)
     >>> model(torch.randn(16, 4)).square().mean().backward()
@@ -46,6 +49,7 @@ class TrasMuon(Optimizer):
         adamw: Optional[Mapping[str, Any]] = None,
         overrides: Optional[Mapping[str, str]] = None,
         layouts: Optional[Layouts] = None,
+        preset: str = "default",
         master_weights: bool = False,
         diagnostics: bool = False,
         **options: "Unpack[TrasMuonOptions]",
@@ -56,6 +60,7 @@ class TrasMuon(Optimizer):
             adamw=adamw,
             overrides=overrides,
             layouts=layouts,
+            preset=preset,
             master_weights=master_weights,
             diagnostics=diagnostics,
         )

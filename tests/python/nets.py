@@ -19,7 +19,7 @@ def loss_of(model):
 
 def train(model, optimizer, steps):
     for _ in range(steps):
-        optimizer.zero_grad()
+        optimizer.zero_grad(set_to_none=True)
         loss_of(model).backward()
         optimizer.step()
     return [p.detach().clone() for p in model.parameters()]

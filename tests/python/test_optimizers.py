@@ -24,7 +24,7 @@ def test_learns(kind, lr, device):
 def test_types_and_library_have_the_same_options(rule):
     assert set(_options.default_options(rule)) == set(_options.RULES[rule].__annotations__) | {"lr"}
     for name, value in _options.default_options(rule).items():
-        assert not isinstance(value, str) or _options.RULES[rule].__annotations__[name] in (str, _options.Coefficients)
+        assert not isinstance(value, str) or _options.RULES[rule].__annotations__[name] is not float
 
 
 def test_model_named_parameters_and_groups_are_the_same_steps():
@@ -63,6 +63,15 @@ def test_options_reach_the_step():
     assert torch.allclose(a, b, atol=1e-6)
 
 
+def test_presets():
+    paper, released = (libtrasmuon.TrasMuon(mlp(), preset=preset) for preset in ("paper", "released"))
+    assert paper.param_groups[0]["skip_nonfinite"] is False and paper.param_groups[1]["betas"] == (0.9, 0.95)
+    assert released.param_groups[0]["rms_scale"] == 0.2 and released.param_groups[1]["betas"] == (0.95, 0.95)
+    assert "4.weight" in released.param_groups[0]["param_names"]  # everything with two dimensions
+    with pytest.raises(libtrasmuon.Error, match="preset must be one of default, paper, released, got 'fast'"):
+        libtrasmuon.TrasMuon(mlp(), preset="fast")
+
+
 def test_coefficients_as_numbers():
     a, b = (torch.ones(8, 8).requires_grad_() for _ in range(2))
     for weight, coefficients in ((a, "keller"), (b, [(3.4445, -4.7750, 2.0315)])):
@@ -86,7 +95,7 @@ def test_coefficients_as_numbers():
         (lambda m: libtrasmuon.TrasMuon(m, overrides={"9.*": "adamw"}), "override '9.*': must match a parameter"),
         (lambda m: libtrasmuon.TrasMuon(m, overrides={"*": "sgd"}), "family must be 'matrix' or 'adamw', got 'sgd'"),
         (lambda m: libtrasmuon.TrasMuon(m[0:1], overrides={"*": "adamw"}), "is left for the matrix rule"),
-        (lambda m: libtrasmuon.TrasMuon(m.half().to(torch.complex64)), "dtype must be float64, float32"),
+        (lambda m: libtrasmuon.Muon([m[0].weight.to(torch.complex64).detach().requires_grad_()]), "dtype must be float64, float32"),
         (lambda m: libtrasmuon.TrasMuon([m[0].weight], overrides={"*": "adamw"}), "overrides and layouts need names"),
         (lambda m: libtrasmuon.AdamW(m.to("meta")), "must be on cpu or cuda, got device meta"),
         (lambda m: libtrasmuon.AdamW(m.requires_grad_(False)), "no parameter requires a gradient"),
@@ -108,8 +117,8 @@ def test_wrong_types_are_refused():
 
 
 def test_warns_about_weak_settings():
-    with pytest.warns(UserWarning, match="literal"):
-        libtrasmuon.TrasMuon(mlp(), literal=True)
+    with pytest.warns(UserWarning, match="rho 0.5 > 0.3 nearly switches damping off"):
+        libtrasmuon.TrasMuon(mlp(), rho=0.5)
 
 
 def test_master_weights_keep_small_updates(device):
