@@ -4,6 +4,7 @@ from typing import Any, Callable, List, Optional, Sequence
 
 import torch
 
+_foreach_mul: Any = torch._foreach_mul_
 _increment: Any = getattr(torch._C, "_increment_version", None)
 
 
@@ -45,7 +46,7 @@ disable_compile: Callable[[Any], Any] = getattr(torch, "_disable_dynamo", lambda
 def multiply_(tensors: List[torch.Tensor], factor: torch.Tensor) -> None:
     """Multiplies tensors in place by a scalar tensor on their device, without a host sync."""
     try:
-        torch._foreach_mul_(tensors, factor)
+        _foreach_mul(tensors, factor)
     except (TypeError, RuntimeError):  # before 2.1: no scalar tensors
         for tensor in tensors:
             tensor.mul_(factor)

@@ -4,6 +4,7 @@ that other drivers of a step (of shards, for example) can use it as well."""
 import ctypes
 import weakref
 from array import array
+from operator import is_
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import torch
@@ -17,7 +18,8 @@ from ._tensors import TORCH_DTYPES, current_streams, device_number, dtype_number
 
 _WORDS = ctypes.sizeof(_library.Tensor) // 8  # of 64 bits in struct trasmuon_tensor; `data` is the first
 
-_data_ptr, _is_contiguous = torch.Tensor.data_ptr, torch.Tensor.is_contiguous
+_data_ptr: Any = torch.Tensor.data_ptr
+_is_contiguous: Any = torch.Tensor.is_contiguous
 
 StateTensors = Dict[str, torch.Tensor]
 
@@ -49,6 +51,7 @@ class Core:
         self.states: List[StateTensors] = [{} for _ in self.parameters]
         self._rules = [(group.rule, list(group.option_names)) for group in groups]
         self._values = [[group.options[name] for name in names] for group, (_, names) in zip(groups, self._rules)]
+        self._has_tensors = [_any_tensor(values) for values in self._values]  # their contents may change
         self._views: List[_library.Tensor] = []
         self._orders: List[Optional[Tuple[int, ...]]] = []
         devices = {tensor.device for tensor in self.tensors if tensor.device.type == "cuda"}
@@ -147,13 +150,11 @@ class Core:
     def follow_weights(self) -> bool:
         """Follows weights to other memory. Returns False if one has changed in more than its address, so that the
         core must be built anew."""
-        pointers = [tensor.data_ptr() for tensor in self.tensors]
+        pointers = list(map(_data_ptr, self.tensors))
         if pointers == self._weight_pointers:
             return True
         self._bumper = VersionBumper(self.tensors)
-        for tensor, state, dtype, shape in zip(
-            self.tensors, self.states, self._weight_dtypes, self._weight_shapes
-        ):
+        for tensor, state, dtype, shape in zip(self.tensors, self.states, self._weight_dtypes, self._weight_shapes):
             moved = any(part.device != tensor.device for part in state.values())
             if moved or tensor.dtype is not dtype or tensor.layout is not torch.strided:
                 return False
@@ -171,12 +172,10 @@ class Core:
     def set_options(self, groups: Sequence[Mapping[str, Any]]) -> None:
         """Passes on the entries of parameter groups that have changed."""
         for number, (group, (rule, names)) in enumerate(zip(groups, self._rules)):
-            values = [group[name] for name in names]
-            known = self._values[number]
-            changed = [n for n, now, before in zip(names, values, known) if now is not before and not _same(now, before)]
-            changed += [n for n, now in zip(names, values) if isinstance(now, torch.Tensor) and n not in changed]
-            if not changed:
+            values, known = [group[name] for name in names], self._values[number]
+            if all(map(is_, values, known)) and not self._has_tensors[number]:
                 continue
+            changed = [name for name, now, before in zip(names, values, known) if not _same(now, before)]
             try:
                 for name in changed:
                     for field, value in core_fields(rule, name, group[name]):
@@ -184,7 +183,7 @@ class Core:
             except Error:  # also where only the order of the fields was refused
                 options = core_options(rule, group, names)
                 check(lib.trasmuon_optimizer_set_options(self._handle, number, options))
-            self._values[number] = values
+            self._values[number], self._has_tensors[number] = values, _any_tensor(values)
 
     def _set(self, group: int, field: str, value: Any) -> None:
         if isinstance(value, str):
@@ -212,17 +211,20 @@ class Core:
 
     def _plain_pointers(self, gradients: Sequence[Optional[torch.Tensor]]) -> Optional[List[int]]:
         """The addresses of the gradients; None if one of them has to be looked at."""
+        present: Sequence[Any] = gradients
+        dtypes = self._plain_dtypes
         try:
-            present = [gradient for gradient in gradients if gradient is not None]
-            if len(present) == len(gradients):
-                pointers, dtypes = list(map(_data_ptr, present)), self._plain_dtypes
-            else:
+            try:
+                pointers = list(map(_data_ptr, gradients))
+            except TypeError:  # some are None
                 pointers = [0 if gradient is None else gradient.data_ptr() for gradient in gradients]
-                dtypes = [dtype for gradient, dtype in zip(gradients, self._plain_dtypes) if gradient is not None]
-            plain = all(map(_is_contiguous, present)) and [gradient.dtype for gradient in present] == dtypes
-            return pointers if plain else None
+                present = [gradient for gradient in gradients if gradient is not None]
+                dtypes = [dtype for gradient, dtype in zip(gradients, dtypes) if gradient is not None]
+            if all(map(_is_contiguous, present)) and [gradient.dtype for gradient in present] == dtypes:
+                return pointers
         except RuntimeError:  # sparse tensors have no address
-            return None
+            pass
+        return None
 
     def _usable(self, gradients: Sequence[Optional[torch.Tensor]]) -> List[Optional[torch.Tensor]]:
         usable: List[Optional[torch.Tensor]] = []
@@ -270,5 +272,9 @@ class Core:
         return number_of(lib.trasmuon_optimizer_workspace_bytes, self._handle)
 
 
+def _any_tensor(values: Sequence[Any]) -> bool:
+    return any(isinstance(value, torch.Tensor) for value in values)
+
+
 def _same(a: Any, b: Any) -> bool:
-    return not isinstance(a, torch.Tensor) and not isinstance(b, torch.Tensor) and a == b
+    return not _any_tensor((a, b)) and bool(a == b)

@@ -119,3 +119,14 @@ def core_groups(groups: List[Dict[str, Any]]) -> List[CoreGroup]:
         bound = [BoundParameter(*item) for item in zip(group["param_names"], group["params"], group["layouts"])]
         found.append(CoreGroup(group["rule"], group, option_names(group["rule"]), bound))
     return found
+
+
+def group_table(groups: List[Dict[str, Any]]) -> str:
+    """Parameters with rule, shape and layout, one per line."""
+    rows = [("parameter", "rule", "shape", "layout")]
+    for group in groups:
+        for name, tensor, layout in zip(group["param_names"], group["params"], group["layouts"]):
+            text = layout.text(tensor) if group["rule"] != "adamw" else "elementwise"
+            rows.append((name, group["rule"], str(list(tensor.shape)), text))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)

@@ -134,7 +134,9 @@ def _load() -> ctypes.CDLL:
         raise ImportError(f"cannot load {path}: {error}") from error
     found = loaded.trasmuon_abi_version()
     if found != ABI_VERSION:
-        raise ImportError(f"{path}: ABI version must be {ABI_VERSION}, got {found}; this package and the library differ")
+        raise ImportError(
+            f"{path}: ABI version must be {ABI_VERSION}, got {found}; this package and the library differ"
+        )
     for name, arguments in _FUNCTIONS.items():
         getattr(loaded, "trasmuon_" + name).argtypes = arguments
     for name in _DESTROYERS:

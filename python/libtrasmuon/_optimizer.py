@@ -6,13 +6,13 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 import torch
 
-from ._compat import disable_compile, multiply_
+from ._compat import disable_compile
 from ._core import Core
-from ._groups import Params, completed, core_groups, initial_groups, listed, option_names
-from ._layouts import Layout
+from ._groups import Params, completed, core_groups, group_table, initial_groups, listed, option_names
 from ._library import Error
 from ._options import core_options, merged
 from ._routing import Layouts, named_tensors, unwrapped
+from ._scaling import unscale
 from ._state import (
     FORMAT,
     ParameterState,
@@ -149,7 +149,9 @@ class Optimizer(torch.optim.Optimizer):
 
     def _adopt(self, present: List[torch.Tensor]) -> None:
         """Takes over parameters that have replaced others in the model (load_state_dict with assign=True)."""
-        replaced = {id(old): new for old, new in zip(self._bound.tensors, present) if old is not new and new is not None}
+        replaced = {
+            id(old): new for old, new in zip(self._bound.tensors, present) if old is not new and new is not None
+        }
         for group in self.param_groups:
             group["params"] = [replaced.get(id(tensor), tensor) for tensor in group["params"]]
         for old in [tensor for tensor in self.state if id(tensor) in replaced]:
@@ -186,7 +188,8 @@ class Optimizer(torch.optim.Optimizer):
         core = self._bound
         core.set_options(self.param_groups)
         gradients = [tensor.grad for tensor in core.tensors]
-        if getattr(self, "found_inf", None) is None or self._unscale(gradients):
+        found_inf = getattr(self, "found_inf", None)
+        if found_inf is None or unscale(gradients, core.states, found_inf, getattr(self, "grad_scale", None)):
             if not core.step(gradients):
                 self._rebuild()
                 core = self._bound
@@ -201,29 +204,6 @@ class Optimizer(torch.optim.Optimizer):
             if self._step_count % every == 0:
                 callback(self, self._step_count)
         return loss
-
-    def _unscale(self, gradients: List[Optional[torch.Tensor]]) -> bool:
-        """Does the part of torch.amp.GradScaler. Returns False if the step is to be skipped, where the host knows.
-        Where only the GPU knows, gradients become NaN there, and the library skips (and counts) every matrix."""
-        found_inf: torch.Tensor = self.found_inf  # type: ignore[attr-defined]
-        scale: Optional[torch.Tensor] = getattr(self, "grad_scale", None)
-        present = [(gradient, state) for gradient, state in zip(gradients, self._bound.states) if gradient is not None]
-        on_host = found_inf.device.type == "cpu"
-        if on_host and found_inf.item() != 0:
-            for _, state in present:
-                state["skipped"] += 1
-            return False
-        if on_host and scale is None:
-            return True
-        factor = torch.ones_like(found_inf) if scale is None else scale.double().reciprocal().float()
-        if not on_host:
-            factor = torch.where(found_inf != 0, torch.full_like(factor, float("nan")), factor)
-        by_device: Dict[torch.device, List[torch.Tensor]] = {}
-        for gradient, _ in present:
-            by_device.setdefault(gradient.device, []).append(gradient)
-        for device, tensors in by_device.items():
-            multiply_(tensors, factor.to(device, non_blocking=True))
-        return True
 
     def _check_frozen(self) -> None:
         thawed = [name for name, tensor in self._frozen if tensor.requires_grad]
@@ -280,7 +260,7 @@ class Optimizer(torch.optim.Optimizer):
     def __getstate__(self) -> Dict[str, Any]:
         packed = {tensor: dict(state) for tensor, state in self.state.items()}
         own = {name: getattr(self, name) for name in ("_settings", "_given", "_preset")}
-        return {**super().__getstate__(), **own, "state": packed}
+        return {**super().__getstate__(), **own, "state": packed}  # type: ignore[misc]
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -291,13 +271,7 @@ class Optimizer(torch.optim.Optimizer):
 
     def table(self) -> str:
         """Parameters with rule, shape and layout, one per line."""
-        rows = [("parameter", "rule", "shape", "layout")]
-        for group in self.param_groups:
-            for name, tensor, layout in zip(group["param_names"], group["params"], group["layouts"]):
-                text = layout.text(tensor) if group["rule"] != "adamw" else "elementwise"
-                rows.append((name, group["rule"], str(list(tensor.shape)), text))
-        widths = [max(len(row[column]) for row in rows) for column in range(4)]
-        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+        return group_table(self.param_groups)
 
     def diagnostics(self) -> Dict[str, List[Dict[str, float]]]:
         """What the last step did, by parameter: one entry per matrix with step, skipped, updated, r_max, r_q95, c_min,
@@ -323,6 +297,3 @@ class Optimizer(torch.optim.Optimizer):
     def workspace_bytes(self) -> int:
         """Size of the scratch memory that is held now."""
         return self._bound.workspace_bytes()
-
-
-__all__ = ["Callback", "Layout", "Optimizer", "Params"]

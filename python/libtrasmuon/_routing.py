@@ -58,9 +58,7 @@ def is_named(item: Any) -> bool:
     return isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)
 
 
-def with_layouts(
-    source: Union[torch.nn.Module, Named], layouts: Optional[Layouts] = None
-) -> List[Routed]:
+def with_layouts(source: Union[torch.nn.Module, Named], layouts: Optional[Layouts] = None) -> List[Routed]:
     """All trainable parameters with the layouts that modules, names and `layouts` (by pattern, the last wins) say.
     Frozen parameters are left out, so that they need no state."""
     pairs = [(name, tensor) for name, tensor in named_tensors(source) if tensor.requires_grad]

@@ -109,5 +109,3 @@ def loaded_group(own: Mapping[str, Any], saved: Mapping[str, Any]) -> Dict[str, 
     group.update({key: own[key] for key in ("params", "param_names", "layouts")})
     group["betas"] = tuple(group["betas"]) if "betas" in group else None
     return {key: value for key, value in group.items() if key != "betas" or value is not None}
-
-

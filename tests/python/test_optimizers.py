@@ -95,7 +95,10 @@ def test_coefficients_as_numbers():
         (lambda m: libtrasmuon.TrasMuon(m, overrides={"9.*": "adamw"}), "override '9.*': must match a parameter"),
         (lambda m: libtrasmuon.TrasMuon(m, overrides={"*": "sgd"}), "family must be 'matrix' or 'adamw', got 'sgd'"),
         (lambda m: libtrasmuon.TrasMuon(m[0:1], overrides={"*": "adamw"}), "is left for the matrix rule"),
-        (lambda m: libtrasmuon.Muon([m[0].weight.to(torch.complex64).detach().requires_grad_()]), "dtype must be float64, float32"),
+        (
+            lambda m: libtrasmuon.Muon([m[0].weight.to(torch.complex64).detach().requires_grad_()]),
+            "dtype must be float64, float32",
+        ),
         (lambda m: libtrasmuon.TrasMuon([m[0].weight], overrides={"*": "adamw"}), "overrides and layouts need names"),
         (lambda m: libtrasmuon.AdamW(m.to("meta")), "must be on cpu or cuda, got device meta"),
         (lambda m: libtrasmuon.AdamW(m.requires_grad_(False)), "no parameter requires a gradient"),

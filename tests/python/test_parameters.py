@@ -149,7 +149,9 @@ def test_sparse_gradients_are_refused_clearly():
     before = model["linear"].weight.detach().clone()
     with pytest.raises(libtrasmuon.Error) as caught:
         optimizer.step()
-    assert "gradient of 'embed.weight': must be dense, got layout torch.sparse_coo; use sparse=False" in str(caught.value)
+    assert "gradient of 'embed.weight': must be dense, got layout torch.sparse_coo; use sparse=False" in str(
+        caught.value
+    )
     assert torch.equal(before, model["linear"].weight)
 
 

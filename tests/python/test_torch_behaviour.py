@@ -88,7 +88,11 @@ def test_add_param_group_keeps_the_state():
     optimizer.add_param_group({"params": model[0].named_parameters(), "rule": "adamw", "lr": 1e-2})
     assert torch.equal(optimizer.state[model[2].weight]["momentum"], momentum)
     optimizer.add_param_group({"params": model[4].weight, "rule": "adamw"})
-    assert [group["param_names"] for group in optimizer.param_groups] == [["2.weight"], ["weight", "bias"], ["group2.0"]]
+    assert [group["param_names"] for group in optimizer.param_groups] == [
+        ["2.weight"],
+        ["weight", "bias"],
+        ["group2.0"],
+    ]
     before = model[4].weight.detach().clone()
     train(model, optimizer, 2)
     assert not torch.equal(before, model[4].weight)
