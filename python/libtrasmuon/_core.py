@@ -51,7 +51,10 @@ class Core:
         self.states: List[StateTensors] = [{} for _ in self.parameters]
         self._rules = [(group.rule, list(group.option_names)) for group in groups]
         self._values = [[group.options[name] for name in names] for group, (_, names) in zip(groups, self._rules)]
-        self._has_tensors = [_any_tensor(values) for values in self._values]  # their contents may change
+        self._tensor_names = [  # options in tensors, whose contents may change
+            [name for name, value in zip(names, values) if isinstance(value, torch.Tensor)]
+            for (_, names), values in zip(self._rules, self._values)
+        ]
         self._views: List[_library.Tensor] = []
         self._orders: List[Optional[Tuple[int, ...]]] = []
         devices = {tensor.device for tensor in self.tensors if tensor.device.type == "cuda"}
@@ -142,6 +145,8 @@ class Core:
             target.dtype, target.rank, target.shape = view.dtype, view.rank, view.shape
         # Of gradients that need nothing but their pointer; None: the weight is stored in another order.
         self._plain_dtypes = [None if o else t.dtype for o, t in zip(self._orders, self.tensors)]
+        self._last_pointers: List[int] = []
+        self._present: Optional[List[int]] = None  # indices of the gradients that exist; None: all
         self._pointers = memoryview(self._memory).cast("Q")[::_WORDS]
         self._address = ctypes.addressof(self._gradients)
 
@@ -153,7 +158,7 @@ class Core:
         pointers = list(map(_data_ptr, self.tensors))
         if pointers == self._weight_pointers:
             return True
-        self._bumper = VersionBumper(self.tensors)
+        self._bumper, self._last_pointers = VersionBumper(self.tensors), []
         for tensor, state, dtype, shape in zip(self.tensors, self.states, self._weight_dtypes, self._weight_shapes):
             moved = any(part.device != tensor.device for part in state.values())
             if moved or tensor.dtype is not dtype or tensor.layout is not torch.strided:
@@ -172,10 +177,11 @@ class Core:
     def set_options(self, groups: Sequence[Mapping[str, Any]]) -> None:
         """Passes on the entries of parameter groups that have changed."""
         for number, (group, (rule, names)) in enumerate(zip(groups, self._rules)):
-            values, known = [group[name] for name in names], self._values[number]
-            if all(map(is_, values, known)) and not self._has_tensors[number]:
+            values, known, tensors = [group[name] for name in names], self._values[number], self._tensor_names[number]
+            if not tensors and all(map(is_, values, known)):
                 continue
-            changed = [name for name, now, before in zip(names, values, known) if not _same(now, before)]
+            pairs = zip(names, values, known)
+            changed = [name for name, now, before in pairs if now is not before or name in tensors]
             try:
                 for name in changed:
                     for field, value in core_fields(rule, name, group[name]):
@@ -183,7 +189,8 @@ class Core:
             except Error:  # also where only the order of the fields was refused
                 options = core_options(rule, group, names)
                 check(lib.trasmuon_optimizer_set_options(self._handle, number, options))
-            self._values[number], self._has_tensors[number] = values, _any_tensor(values)
+            self._values[number] = values
+            self._tensor_names[number] = [name for name in changed if isinstance(group[name], torch.Tensor)]
 
     def _set(self, group: int, field: str, value: Any) -> None:
         if isinstance(value, str):
@@ -203,10 +210,13 @@ class Core:
                 return False
             usable = self._usable(gradients)  # may be copies, which must live until the end of the call
             pointers = [0 if gradient is None else gradient.data_ptr() for gradient in usable]
-        self._pointers[:] = array("Q", pointers)
+        if pointers != self._last_pointers:
+            self._pointers[:] = array("Q", pointers)
+            self._present = [index for index, pointer in enumerate(pointers) if pointer] if 0 in pointers else None
+            self._last_pointers = pointers
         streams, count = self._streams()
         check(lib.trasmuon_optimizer_step_on_streams(self._handle, self._address, len(self._views), streams, count))
-        self._bumper([index for index, pointer in enumerate(pointers) if pointer] if 0 in pointers else None)
+        self._bumper(self._present)
         return True
 
     def _plain_pointers(self, gradients: Sequence[Optional[torch.Tensor]]) -> Optional[List[int]]:
@@ -220,7 +230,10 @@ class Core:
                 pointers = [0 if gradient is None else gradient.data_ptr() for gradient in gradients]
                 present = [gradient for gradient in gradients if gradient is not None]
                 dtypes = [dtype for gradient, dtype in zip(gradients, dtypes) if gradient is not None]
-            if all(map(_is_contiguous, present)) and [gradient.dtype for gradient in present] == dtypes:
+            # torch lets no other dtype than before into the same place, unless the whole model was converted.
+            if all(map(_is_contiguous, present)) and (
+                pointers == self._last_pointers or [gradient.dtype for gradient in present] == dtypes
+            ):
                 return pointers
         except RuntimeError:  # sparse tensors have no address
             pass
@@ -270,11 +283,3 @@ class Core:
 
     def workspace_bytes(self) -> int:
         return number_of(lib.trasmuon_optimizer_workspace_bytes, self._handle)
-
-
-def _any_tensor(values: Sequence[Any]) -> bool:
-    return any(isinstance(value, torch.Tensor) for value in values)
-
-
-def _same(a: Any, b: Any) -> bool:
-    return not _any_tensor((a, b)) and bool(a == b)

@@ -122,6 +122,7 @@ class Optimizer(torch.optim.Optimizer):
         for tensor, state in zip(core.tensors, core.states):
             self.state[tensor] = ParameterState(state)
         self._state_dicts = list(self.state.values())
+        self._singles = [index for index, tensor in enumerate(core.tensors) if tensor.numel() == 1]
         self._masters = [index for index, state in enumerate(core.states) if "master" in state]
         self._versions = {index: -1 for index in self._masters}
 
@@ -133,12 +134,10 @@ class Optimizer(torch.optim.Optimizer):
                 present = [parameters[name] for parameters, name in self._owners]
             except KeyError:  # a module was taken apart; its parameters stay
                 present, self._owners = core.tensors, []
-            if not all(map(is_, present, core.tensors)):
+            if not self._are_bound(present):
                 self._adopt(present)
-        tensors = [tensor for group in self.param_groups for tensor in group["params"]]
         if (
-            len(tensors) != len(core.tensors)
-            or not all(map(is_, tensors, core.tensors))
+            not self._are_bound([tensor for group in self.param_groups for tensor in group["params"]])
             or len(self.state) != len(self._state_dicts)
             or not all(map(is_, self.state.values(), self._state_dicts))
             or not core.follow_weights()
@@ -146,6 +145,15 @@ class Optimizer(torch.optim.Optimizer):
             self._rebuild()
         if self._masters:
             self._follow_masters()
+
+    def _are_bound(self, tensors: List[Any]) -> bool:
+        """Whether these are the very tensors of the core. Lists compare identity first, which is fast; only tensors of
+        one element could be equal without being the same."""
+        bound = self._bound.tensors
+        try:
+            return tensors == bound and all(tensors[index] is bound[index] for index in self._singles)
+        except RuntimeError:  # elements were compared, so they are not the same
+            return False
 
     def _adopt(self, present: List[torch.Tensor]) -> None:
         """Takes over parameters that have replaced others in the model (load_state_dict with assign=True)."""

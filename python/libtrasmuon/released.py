@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """TrasMuon with the constructor of the authors' package (trasmuon-pytorch 0.1.0, import name `trasmuon`): whoever uses
-theirs changes one import.
-
-    from libtrasmuon.released import TrasMuon   # was: from trasmuon import TrasMuon
-"""
+theirs changes one import, `from trasmuon import TrasMuon`."""
 from typing import Any, Dict, List, Optional, Tuple
 
 import torch
