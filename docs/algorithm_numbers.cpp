@@ -191,7 +191,7 @@ int steps_without_gradient(bool literal) {
 }
 
 void vanished_gradient() {
-  std::printf("literal %d steps*; guarded %d steps in f32 and %d in f64*\n", steps_without_gradient<float>(true),
+  std::printf("paper %d steps*; guarded %d steps in f32 and %d in f64*\n", steps_without_gradient<float>(true),
               steps_without_gradient<float>(false), steps_without_gradient<double>(false));
 }
 

@@ -60,6 +60,7 @@ struct Single {
 /// Returns the five rules with their defaults, and TrasMuon that damps small matrices too, from the first step on.
 inline std::vector<Options> all_rules() {
   return {TrasMuonOptions{.min_damped_dim = 1},
+          TrasMuonOptions{.gamma = Gamma::Kind::eta_hat, .reference = Reference::history, .min_damped_dim = 1},
           NorMuonOptions{},
           NorMuonOptions{.scaling = NorMuonScaling::code},
           MuonOptions{},

@@ -47,6 +47,12 @@ TEST(RecipeErrors, Sections) {
             "x.toml:2: [part.a] has no method; the recipe needs a [method.NAME]");
 }
 
+TEST(RecipeErrors, Presets) {
+  EXPECT_EQ(refused(with("preset = \"letter\"")),
+            "x.toml:4: [method.clip-sf] trasmuon: preset must be one of default, paper, released, got 'letter'");
+  EXPECT_EQ(refused(with("preset = 3")), "x.toml:4: [method.clip-sf] preset must be text in quotes, got 3");
+}
+
 TEST(RecipeErrors, Settings) {
   EXPECT_EQ(refused(with("[settings]\nkapa = 3")),
             "x.toml:5: [settings] tiny has no setting 'kapa'; did you mean 'kappa'?");

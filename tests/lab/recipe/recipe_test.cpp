@@ -68,6 +68,27 @@ TEST(Recipe, WhatStandsFurtherDownWins) {
   EXPECT_EQ(get_field(plan.runs[plan.runs.size() - 3].spec.options, "lr"), "0.008");  // clip-sf's
 }
 
+TEST(Recipe, FieldsOverridePresets) {
+  const Plan plan = plan_of(R"(
+study = "tiny"
+[method.paper]
+clip = "hard"
+preset = "paper"
+rule = "trasmuon"
+[method.released]
+rule = "trasmuon"
+preset = "released"
+[part.p]
+period = 9
+)");
+  ASSERT_EQ(plan.runs.size(), 2u);
+  TrasMuonOptions paper = TrasMuonOptions::paper(), released = TrasMuonOptions::released();
+  paper.clip = Clip::hard;
+  paper.period = released.period = 9;
+  EXPECT_EQ(describe(plan.runs[0].spec.options), describe(paper));
+  EXPECT_EQ(describe(plan.runs[1].spec.options), describe(released));
+}
+
 TEST(Recipe, PartsShareEqualRuns) {
   const Plan plan = plan_of(tiny_recipe("seeds = 1", "kappa = [1e1, 1e2]\n[part.again]\nkappa = 100"));
   ASSERT_EQ(plan.runs.size(), 6u);
