@@ -9,10 +9,10 @@ PREFIX ?= /usr/local
 ROUNDS ?= 3
 FUZZ_SECONDS ?= 600
 
-.PHONY: help demo test test-gpu sanitize-gpu test-gpu-libtorch test-long asan tsan fuzz bench bench-gpu bench-gpu-ours lint format install clean
+.PHONY: help demo test test-torch2 test-python-ecosystem test-gpu test-gpu-python sanitize-gpu test-gpu-libtorch wheel test-long asan tsan fuzz bench bench-gpu bench-gpu-ours lint format install clean
 
 help: ## list these targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do printf '  make %-17s %s\n' "$$target" "$$text"; done
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do printf '  make %-21s %s\n' "$$target" "$$text"; done
 
 demo: ## the paper's burst study in a minute or two; report with figures in out/mechanistic-desk
 	@tools/setup build demo
@@ -21,17 +21,41 @@ demo: ## the paper's burst study in a minute or two; report with figures in out/
 	@build/bin/trasmuon run mechanistic-desk
 	@build/bin/trasmuon report out/mechanistic-desk
 
-test: ## build everything and run the tests, except the long ones
-	@tools/setup build lab
+test: ## build everything and run the tests, except the long ones; Python with Debian's torch 1.13
+	@tools/setup build lab python
 	@cmake --preset default -DTorch_DIR="$$(tools/find-libtorch)"
 	@cmake --build --preset default -j $(JOBS)
 	@ctest --preset default -j $(JOBS)
+	@tools/test-python debian build/src
+
+test-torch2: ## run the Python tests with a torch 2.x wheel, in a virtual environment under build/ (5 GB)
+	@tools/setup build python
+	@cmake --preset default
+	@cmake --build --preset default -j $(JOBS) --target trasmuon
+	@tools/test-python torch2 build/src
+
+test-python-ecosystem: ## run examples/python with Trainer, Accelerate and Lightning from PyPI
+	@$(MAKE) test-torch2
+	@build/python/torch2/bin/pip --disable-pip-version-check install -q transformers accelerate lightning tensorboard
+	@for example in examples/python/*.py; do echo "$$example"; build/python/torch2/bin/python "$$example" || exit 1; done
+
+wheel: ## build a Python wheel into dist/, with the CUDA backend where nvcc is found
+	@tools/setup build python
+	@/usr/bin/python3 -m venv build/python/wheel
+	@build/python/wheel/bin/pip --disable-pip-version-check wheel -q --no-deps -w dist .
+	@ls dist/*.whl
 
 test-gpu: ## run the tests of the CUDA backend (needs a GPU)
 	@tools/setup build
 	@cmake --preset default -DTRASMUON_CUDA=ON
 	@cmake --build --preset default -j $(JOBS) --target cuda_test cuda_products_test
 	@build/tests/cuda/cuda_products_test && build/tests/cuda/cuda_test
+
+test-gpu-python: ## run the Python tests on a GPU (needs a GPU and a Python with torch and pytest: TRASMUON_PYTHON)
+	@tools/setup build
+	@cmake --preset default -DTRASMUON_CUDA=ON
+	@cmake --build --preset default -j $(JOBS) --target trasmuon trasmuon_cuda
+	@TRASMUON_REQUIRE_GPU=1 tools/test-python in-place build/src
 
 test-gpu-libtorch: ## run the GPU tests of the LibTorch adapter (needs a GPU and a LibTorch with CUDA)
 	@tools/setup build
@@ -114,5 +138,5 @@ install: ## install the library, and the program if CLI11 and fmt are found, int
 	@# Updates the loader's cache, without which it does not find a new library.
 	@if [ "$$(id -u)" = 0 ]; then PATH="$$PATH:/sbin:/usr/sbin" ldconfig; fi
 
-clean: ## remove build/ and out/
-	@rm -rf build out
+clean: ## remove build/, dist/ and out/
+	@rm -rf build dist out

@@ -7,13 +7,14 @@
 """
 import argparse
 import os
+import pathlib
+import sys
 
 # As in bench_step: torch is faster when its threads do not spin on cores that others need. OpenMP reads this when
 # torch is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "python"))  # the package of this tree
 
-import steps_on_cpu
-import steps_on_cuda
 from models import MODELS, SHAPES
 
 
@@ -28,10 +29,16 @@ def main():
                          help="TrasMuon alone, on these models or shapes of benchmarks/models.json")
     on_cpu = parser.add_argument_group("with --device cpu")
     on_cpu.add_argument("--rounds", type=int, default=3, help="timed steps of each side, in turns (default 3)")
-    on_cpu.add_argument("--threads", type=int, default=steps_on_cpu.usable_cores(), help="of both sides (default: all cores)")
+    on_cpu.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)),
+                        help="of both sides (default: all cores)")
     on_cpu.add_argument("--quick", action="store_true", help="one layer of GPT-2 small instead of twelve")
     arguments = parser.parse_args()
-    (steps_on_cuda if arguments.device == "cuda" else steps_on_cpu).run(arguments)
+    os.environ["TRASMUON_LIBRARY"] = arguments.library  # read when the package is imported
+    if arguments.device == "cuda":
+        import steps_on_cuda as steps
+    else:
+        import steps_on_cpu as steps
+    steps.run(arguments)
 
 
 if __name__ == "__main__":

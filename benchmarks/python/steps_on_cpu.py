@@ -9,7 +9,7 @@ import time
 
 import torch
 
-from library import Optimizer, set_num_threads
+import libtrasmuon
 from models import MODELS, parameters
 from torch_trasmuon import TorchTrasMuon
 
@@ -41,16 +41,14 @@ def _product_rate(size):
     return 2 * size**3 / min(_seconds(lambda: a @ b) for _ in range(3))
 
 
-def _our_rate(library, size):
+def _our_rate(size):
     """Of a Muon step, counted as dense products."""
-    optimizer = Optimizer(library, "muon", parameters([[size, size, 1]], torch.float32, "cpu"))
-    best = min(_seconds(optimizer.step) for _ in range(3))
-    optimizer.close()
-    return 5 * 6 * size**3 / best
+    optimizer = libtrasmuon.Muon(parameters([[size, size, 1]], torch.float32, "cpu"))
+    return 5 * 6 * size**3 / min(_seconds(optimizer.step) for _ in range(3))
 
 
-def _require_fast_blas(library, size=768):
-    theirs, ours = _product_rate(size), _our_rate(library, size)
+def _require_fast_blas(size=768):
+    theirs, ours = _product_rate(size), _our_rate(size)
     if theirs < ours / _SLOWEST_BLAS:
         sys.exit(f"bench.py: the BLAS of torch must be an optimized one, got {_blas()} with a product at "
                  f"{theirs / 1e9:.1f} GFLOP/s, where our step does {ours / 1e9:.1f}")
@@ -58,17 +56,17 @@ def _require_fast_blas(library, size=768):
 
 def run(arguments):
     torch.set_num_threads(arguments.threads)
-    set_num_threads(arguments.library, arguments.threads)
+    libtrasmuon.set_num_threads(arguments.threads)
     shapes = [[rows, cols, 1 if arguments.quick else count] for rows, cols, count in MODELS["GPT-2 small"]]
     tensors = parameters(shapes, torch.float32, "cpu")
     print(f"GPT-2 small, {len(tensors)} matrices, {sum(p.numel() for p in tensors) / 1e6:.1f} M parameters, f32")
     print(f"{_cpu_model()}, {arguments.threads} threads of {usable_cores()} cores; torch {torch.__version__}, {_blas()}")
-    _require_fast_blas(arguments.library)
+    _require_fast_blas()
 
-    ours = {rule: Optimizer(arguments.library, rule, tensors) for rule in ("muon", "trasmuon")}
-    pairs = [("Muon, this library", ours["muon"].step,
+    muon, trasmuon = libtrasmuon.Muon(tensors), libtrasmuon.TrasMuon(tensors)
+    pairs = [("Muon, this library", muon.step,
               "torch.optim.Muon, bf16 iteration", torch.optim.Muon(tensors).step),
-             ("TrasMuon, this library", ours["trasmuon"].step,
+             ("TrasMuon, this library", trasmuon.step,
               "TrasMuon with torch operations, f32", TorchTrasMuon(tensors, dtype=torch.float32).step)]
     sides = {name: step for pair in pairs for name, step in (pair[:2], pair[2:])}
     samples = {name: [] for name in sides}

@@ -6,7 +6,8 @@ import sys
 
 import torch
 
-from library import Optimizer
+import libtrasmuon
+from libtrasmuon import TrasMuon
 from models import MODELS, SHAPES, parameters
 from torch_trasmuon import TorchTrasMuon
 
@@ -47,13 +48,11 @@ def _floor(shapes, limits, bytes_per_parameter=26):
     return (operations / limits["bf16 product, TFLOP/s"] + elements * bytes_per_parameter / limits["copy, TB/s"]) * 1e-9
 
 
-def _ours(library, rule, tensors, **options):
-    optimizer = Optimizer(library, rule, tensors, **options)
-    stream = torch.cuda.current_stream().cuda_stream
-    times = _milliseconds(lambda: optimizer.step(stream))
-    memory = [optimizer.bytes(kind) / 2**20 for kind in ("state", "workspace")]
-    optimizer.close()
-    return times, memory
+def _ours(kind, tensors, **options):
+    """The whole step as a user of the package has it, with what Python adds."""
+    optimizer = kind(tensors, **options)
+    times = _milliseconds(optimizer.step)
+    return times, [optimizer.state_bytes() / 2**20, optimizer.workspace_bytes() / 2**20]
 
 
 def _peers(tensors):
@@ -86,16 +85,16 @@ class _Report:
                 json.dump(self._result, file, indent=1)
 
 
-def _time_model(library, name, shapes, with_peers, report):
+def _time_model(name, shapes, with_peers, report):
     report.begin(name, shapes)
     tensors = parameters(shapes, torch.float32, "cuda")
-    for rule in ("trasmuon", "normuon", "muon", "adamw"):
-        report.add(f"ours, {rule}", *_ours(library, rule, tensors))
+    for kind in (TrasMuon, libtrasmuon.NorMuon, libtrasmuon.Muon, libtrasmuon.AdamW):
+        report.add(f"ours, {kind.rule}", *_ours(kind, tensors))
     for precision in ("bf16", "tf32", "f32"):
         report.add(f"ours, trasmuon, {precision} iteration",
-                   *_ours(library, "trasmuon", tensors, ns_precision=precision))
+                   *_ours(TrasMuon, tensors, ns_precision=precision))
     report.add("ours, trasmuon, bf16 weights and gradients",
-               *_ours(library, "trasmuon", parameters(shapes, torch.bfloat16, "cuda")))
+               *_ours(TrasMuon, parameters(shapes, torch.bfloat16, "cuda")))
     for peer, step in _peers(tensors) if with_peers else ():
         report.add(peer, _milliseconds(step))
 
@@ -109,8 +108,8 @@ def run(arguments):
         alone = {name: shapes for name, shapes in {**MODELS, **SHAPES}.items() if name in arguments.only}
     else:
         for name, shapes in MODELS.items():
-            _time_model(arguments.library, name, shapes, not arguments.no_peers, report)
+            _time_model(name, shapes, not arguments.no_peers, report)
             torch.cuda.empty_cache()
     for name, shapes in alone.items():
         report.begin(name, shapes)
-        report.add("ours, trasmuon", *_ours(arguments.library, "trasmuon", parameters(shapes, torch.float32, "cuda")))
+        report.add("ours, trasmuon", *_ours(TrasMuon, parameters(shapes, torch.float32, "cuda")))

@@ -71,6 +71,17 @@ check_includes() {
   done < <("$list_files" . 'include/*.h' 'src/*.h' 'src/*.c' 'src/*.cpp' 'src/*.inl' 'src/*.cu' 'src/*.cuh' 'lab/*.h' 'lab/*.cpp')
 }
 
+# The Python package needs nothing but torch; typing_extensions is for type checkers only.
+readonly python_may_import='(\.|torch|typing_extensions)'
+readonly python_standard='(array|ctypes|fnmatch|operator|os|pathlib|platform|sys|typing|warnings|weakref)'
+check_python_imports() {
+  local file line imported
+  while IFS=: read -r file line imported; do
+    report "$file:$line: python/libtrasmuon must not import $imported (only the standard library and torch)"
+  done < <("$list_files" . 'python/*.py' | xargs -r -d '\n' grep -nHoE '^[[:space:]]*(import|from) [A-Za-z_.0-9]+' |
+    sed -E 's/(:[0-9]+:)[[:space:]]*(import|from) /\1/' | grep -vE ":[0-9]+:($python_may_import|$python_standard(\.[a-z_.]+)?\$)" || true)
+}
+
 check_licences() {
   local file
   while read -r file; do
@@ -88,6 +99,7 @@ check_paths() {
 }
 
 check_includes
+check_python_imports
 check_licences
 check_paths
 if ((violations)); then

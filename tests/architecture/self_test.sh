@@ -39,6 +39,7 @@ plant src/cuda/newton_schulz/good.cpp "$spdx" '#include "cuda/hopper/tile_sizes.
 plant src/cuda/hopper/good.cuh "$spdx" '#include <cuda.h>' '#include "cuda/hopper/box.h"'
 plant src/checkpoint/good.cpp "$spdx" '#include "checkpoint/file.h"' '#include <sys/stat.h>'
 plant lab/records/good.cpp "$spdx" '#include <signal.h>' '#include <nlohmann/json.hpp>' '#include "lab/records/json.h"'
+plant python/libtrasmuon/good.py '# SPDX-License-Identifier: Apache-2.0' 'import torch' 'from ctypes import byref' 'from ._core import Core'
 plant tools/good '#!/usr/bin/env bash' '# SPDX-License-Identifier: Apache-2.0' 'echo https://example.org/home/page docs/mnt/x'
 bash "$check" "$tree" || fail 'the clean tree was refused'
 
@@ -54,6 +55,8 @@ expect_violation lab/report/bad.h:2 lab/report/bad.h "$spdx" '#include "lab/mech
 expect_violation lab/mechanistic/bad.cpp:2 lab/mechanistic/bad.cpp "$spdx" '#include "lab/pinn/mlp.h"'
 expect_violation lab/mechanistic/bad.cpp:2 lab/mechanistic/bad.cpp "$spdx" '#include <torch/types.h>'
 expect_violation lab/runner/bad.cpp:2 lab/runner/bad.cpp "$spdx" '#include "lab/pinn/study.h"'
+expect_violation python/libtrasmuon/bad.py:2 python/libtrasmuon/bad.py '# SPDX-License-Identifier: Apache-2.0' 'import numpy'
+expect_violation python/libtrasmuon/bad.py:3 python/libtrasmuon/bad.py '# SPDX-License-Identifier: Apache-2.0' 'import os' '    from transformers import Trainer'
 expect_violation src/base/bad.cpp:2 src/base/bad.cpp "$spdx" '#include "cpu/gemm.h"'
 expect_violation src/stages/bad.cpp:2 src/stages/bad.cpp "$spdx" '#include "cpu/backend.h"'
 expect_violation src/cpu/isa/bad.inl:2 src/cpu/isa/bad.inl "$spdx" '#include "optim/rule.h"'

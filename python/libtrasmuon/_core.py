@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An optimizer of the library over torch tensors: build, step, rebind, options. It knows nothing of torch.optim, so
+that other drivers of a step (of shards, for example) can use it as well."""
+import ctypes
+import weakref
+from array import array
+from operator import is_
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import torch
+
+from . import _library
+from ._compat import VersionBumper
+from ._layouts import Layout
+from ._library import Error, StateCallback, check, handle_of, lib, number_of, text_of
+from ._options import core_fields, core_options
+from ._tensors import TORCH_DTYPES, current_streams, device_number, dtype_number, usable_gradient, weight_view
+
+_WORDS = ctypes.sizeof(_library.Tensor) // 8  # of 64 bits in struct trasmuon_tensor; `data` is the first
+
+_data_ptr: Any = torch.Tensor.data_ptr
+_is_contiguous: Any = torch.Tensor.is_contiguous
+
+StateTensors = Dict[str, torch.Tensor]
+
+
+class BoundParameter(NamedTuple):
+    """A tensor to be stepped. `name` identifies it in errors and checkpoints."""
+
+    name: str
+    tensor: torch.Tensor
+    layout: Layout
+
+
+class CoreGroup(NamedTuple):
+    """Parameters of one rule; `options` holds the entries `option_names`, and more."""
+
+    rule: str
+    options: Mapping[str, Any]
+    option_names: Sequence[str]
+    parameters: Sequence[BoundParameter]
+
+
+class Core:
+    """The library's optimizer over the tensors of all groups, in order. Its state is in torch tensors (`states`), on
+    the devices of the parameters. Used by one thread at a time."""
+
+    def __init__(self, groups: Sequence[CoreGroup], master_weights: bool = False, diagnostics: bool = False) -> None:
+        self.parameters = [parameter for group in groups for parameter in group.parameters]
+        self.tensors = [parameter.tensor for parameter in self.parameters]
+        self.states: List[StateTensors] = [{} for _ in self.parameters]
+        self._rules = [(group.rule, list(group.option_names)) for group in groups]
+        self._values = [[group.options[name] for name in names] for group, (_, names) in zip(groups, self._rules)]
+        self._tensor_names = [  # options in tensors, whose contents may change
+            [name for name, value in zip(names, values) if isinstance(value, torch.Tensor)]
+            for (_, names), values in zip(self._rules, self._values)
+        ]
+        self._views: List[_library.Tensor] = []
+        self._orders: List[Optional[Tuple[int, ...]]] = []
+        devices = {tensor.device for tensor in self.tensors if tensor.device.type == "cuda"}
+        self._gpus = sorted(device.index for device in devices)
+        for device in devices:
+            torch.cuda.synchronize(device)  # the library writes the first state on a stream of its own
+        self._handle = self._build(groups, master_weights, diagnostics)
+        weakref.finalize(self, lib.trasmuon_optimizer_destroy, self._handle).atexit = False
+        self._remember_weights()
+        self._lay_out_gradients()
+        self._bumper = VersionBumper(self.tensors)
+
+    # ---- Building ------------------------------------------------------------------------------------------------
+
+    def _build(self, groups: Sequence[CoreGroup], master_weights: bool, diagnostics: bool) -> ctypes.c_void_p:
+        failures: List[BaseException] = []
+
+        def lend(_: Any, index: int, name: bytes, spec: Any) -> Optional[int]:
+            try:
+                wanted = spec.contents
+                tensor = torch.empty(
+                    tuple(wanted.shape[: wanted.rank]),
+                    dtype=TORCH_DTYPES[wanted.dtype],
+                    device=self.tensors[index].device,
+                )
+                self.states[index][name.decode()] = tensor
+                return tensor.data_ptr()
+            except BaseException as failure:  # cannot pass through C
+                failures.append(failure)
+                return None
+
+        callback = StateCallback(lend)
+        builder = handle_of(lib.trasmuon_builder_create)
+        try:
+            check(lib.trasmuon_builder_set_master_weights(builder, master_weights))
+            check(lib.trasmuon_builder_set_diagnostics(builder, diagnostics))
+            check(lib.trasmuon_builder_set_state(builder, callback, None))
+            for group in groups:
+                options = core_options(group.rule, group.options, group.option_names)
+                check(lib.trasmuon_builder_add_group(builder, options, None))
+                for parameter in group.parameters:
+                    self._add(builder, group.rule, parameter)
+            return handle_of(lib.trasmuon_builder_finish, builder)
+        except Error:
+            if failures:
+                raise failures[0]
+            raise
+        finally:
+            lib.trasmuon_builder_destroy(builder)
+
+    def _add(self, builder: ctypes.c_void_p, rule: str, parameter: BoundParameter) -> None:
+        who = f"parameter '{parameter.name}'"
+        view, order = weight_view(parameter.tensor, who)
+        if parameter.tensor.dim() < 2 and rule != "adamw":
+            raise Error(
+                f"{who}: {rule} needs at least two dimensions, got shape {list(parameter.tensor.shape)}; build the "
+                "optimizer from the model or its named_parameters(), which gives such parameters to AdamW, or put them "
+                "into a group of their own with rule='adamw'"
+            )
+        layout = parameter.layout
+        if order is not None and (layout.transposed or layout.kind == "batch"):
+            raise Error(f"{who}: must be contiguous for its layout, got a channels-last tensor")
+        blocks = layout.row_blocks(parameter.tensor, who) if rule != "adamw" else []
+        struct = _library.Parameter(
+            ctypes.sizeof(_library.Parameter),
+            parameter.name.encode(),
+            view,
+            layout.number(),
+            layout.transposed and rule != "adamw",
+            (ctypes.c_int64 * len(blocks))(*blocks) if blocks else None,
+            len(blocks),
+            device_number(parameter.tensor, who),
+        )
+        check(lib.trasmuon_builder_add_parameter(builder, ctypes.byref(struct), None))
+        self._views.append(view)
+        self._orders.append(order)
+
+    def _remember_weights(self) -> None:
+        self._weight_pointers = [tensor.data_ptr() for tensor in self.tensors]
+        self._weight_dtypes = [tensor.dtype for tensor in self.tensors]
+        self._weight_shapes = [(tensor.shape, tensor.stride()) for tensor in self.tensors]
+
+    def _lay_out_gradients(self) -> None:
+        """The gradients as an array of structs, made once. A step only replaces the pointers in it, all at once."""
+        self._memory = bytearray(8 * _WORDS * len(self._views))
+        self._gradients = (_library.Tensor * len(self._views)).from_buffer(self._memory)
+        for target, view in zip(self._gradients, self._views):
+            target.dtype, target.rank, target.shape = view.dtype, view.rank, view.shape
+        # Of gradients that need nothing but their pointer; None: the weight is stored in another order.
+        self._plain_dtypes = [None if o else t.dtype for o, t in zip(self._orders, self.tensors)]
+        self._last_pointers: List[int] = []
+        self._present: Optional[List[int]] = None  # indices of the gradients that exist; None: all
+        self._pointers = memoryview(self._memory).cast("Q")[::_WORDS]
+        self._address = ctypes.addressof(self._gradients)
+
+    # ---- Before a step -------------------------------------------------------------------------------------------
+
+    def follow_weights(self) -> bool:
+        """Follows weights to other memory. Returns False if one has changed in more than its address, so that the
+        core must be built anew."""
+        pointers = list(map(_data_ptr, self.tensors))
+        if pointers == self._weight_pointers:
+            return True
+        self._bumper, self._last_pointers = VersionBumper(self.tensors), []
+        for tensor, state, dtype, shape in zip(self.tensors, self.states, self._weight_dtypes, self._weight_shapes):
+            moved = any(part.device != tensor.device for part in state.values())
+            if moved or tensor.dtype is not dtype or tensor.layout is not torch.strided:
+                return False
+            if (tensor.shape, tensor.stride()) != shape:
+                return False
+        try:
+            for index, pointer in enumerate(pointers):
+                if pointer != self._weight_pointers[index]:
+                    check(lib.trasmuon_optimizer_rebind_weight(self._handle, index, pointer))
+                    self._weight_pointers[index] = pointer
+        except Error:  # one weight is now where another was
+            return False
+        return True
+
+    def set_options(self, groups: Sequence[Mapping[str, Any]]) -> None:
+        """Passes on the entries of parameter groups that have changed."""
+        for number, (group, (rule, names)) in enumerate(zip(groups, self._rules)):
+            values, known, tensors = [group[name] for name in names], self._values[number], self._tensor_names[number]
+            if not tensors and all(map(is_, values, known)):
+                continue
+            pairs = zip(names, values, known)
+            changed = [name for name, now, before in pairs if now is not before or name in tensors]
+            try:
+                for name in changed:
+                    for field, value in core_fields(rule, name, group[name]):
+                        self._set(number, field, value)
+            except Error:  # also where only the order of the fields was refused
+                options = core_options(rule, group, names)
+                check(lib.trasmuon_optimizer_set_options(self._handle, number, options))
+            self._values[number] = values
+            self._tensor_names[number] = [name for name in changed if isinstance(group[name], torch.Tensor)]
+
+    def _set(self, group: int, field: str, value: Any) -> None:
+        if isinstance(value, str):
+            check(lib.trasmuon_optimizer_set(self._handle, group, field.encode(), value.encode()))
+        else:
+            check(lib.trasmuon_optimizer_set_number(self._handle, group, field.encode(), value))
+
+    # ---- Step ----------------------------------------------------------------------------------------------------
+
+    def step(self, gradients: Sequence[Optional[torch.Tensor]]) -> bool:
+        """Steps every parameter whose gradient is not None. GPU work is enqueued on torch's current streams. Returns
+        False, and has changed nothing, if a weight has another dtype than before, so that the core must be built anew.
+        """
+        pointers = self._plain_pointers(gradients)
+        if pointers is None:
+            if [tensor.dtype for tensor in self.tensors] != self._weight_dtypes:
+                return False
+            usable = self._usable(gradients)  # may be copies, which must live until the end of the call
+            pointers = [0 if gradient is None else gradient.data_ptr() for gradient in usable]
+        if pointers != self._last_pointers:
+            self._pointers[:] = array("Q", pointers)
+            self._present = [index for index, pointer in enumerate(pointers) if pointer] if 0 in pointers else None
+            self._last_pointers = pointers
+        streams, count = self._streams()
+        check(lib.trasmuon_optimizer_step_on_streams(self._handle, self._address, len(self._views), streams, count))
+        self._bumper(self._present)
+        return True
+
+    def _plain_pointers(self, gradients: Sequence[Optional[torch.Tensor]]) -> Optional[List[int]]:
+        """The addresses of the gradients; None if one of them has to be looked at."""
+        present: Sequence[Any] = gradients
+        dtypes = self._plain_dtypes
+        try:
+            try:
+                pointers = list(map(_data_ptr, gradients))
+            except TypeError:  # some are None
+                pointers = [0 if gradient is None else gradient.data_ptr() for gradient in gradients]
+                present = [gradient for gradient in gradients if gradient is not None]
+                dtypes = [dtype for gradient, dtype in zip(gradients, dtypes) if gradient is not None]
+            # torch lets no other dtype than before into the same place, unless the whole model was converted.
+            if all(map(_is_contiguous, present)) and (
+                pointers == self._last_pointers or [gradient.dtype for gradient in present] == dtypes
+            ):
+                return pointers
+        except RuntimeError:  # sparse tensors have no address
+            pass
+        return None
+
+    def _usable(self, gradients: Sequence[Optional[torch.Tensor]]) -> List[Optional[torch.Tensor]]:
+        usable: List[Optional[torch.Tensor]] = []
+        for index, gradient in enumerate(gradients):
+            if gradient is not None:
+                who = f"gradient of '{self.parameters[index].name}'"
+                gradient = usable_gradient(gradient, self.tensors[index], self._orders[index], who)
+                self._gradients[index].dtype = dtype_number(gradient, who)
+                if self._orders[index] is None:
+                    self._plain_dtypes[index] = gradient.dtype
+            usable.append(gradient)
+        return usable
+
+    def _streams(self) -> Tuple[Any, int]:
+        if not self._gpus:
+            return None, 0
+        streams = current_streams(self._gpus)
+        return (ctypes.c_void_p * len(streams))(*streams), len(streams)
+
+    def refresh_recorded(self) -> None:
+        """Updates scalars inside CUDA graphs that were captured earlier."""
+        streams, count = self._streams()
+        check(lib.trasmuon_optimizer_refresh_recorded_on_streams(self._handle, streams, count))
+
+    # ---- After a step --------------------------------------------------------------------------------------------
+
+    def diagnostics(self, index: int) -> List[Dict[str, float]]:
+        """One entry per matrix of a parameter; empty unless diagnostics are on. Waits for the GPU."""
+        entries = []
+        for matrix in range(number_of(lib.trasmuon_optimizer_diagnostics_count, self._handle, index)):
+            filled = _library.Diagnostics()
+            size = ctypes.sizeof(filled)
+            check(lib.trasmuon_optimizer_diagnostics(self._handle, index, matrix, ctypes.byref(filled), size))
+            entries.append({name: getattr(filled, name) for name, _ in filled._fields_})
+        return entries
+
+    def warnings(self) -> List[str]:
+        """Settings that are allowed but known to work badly."""
+        return text_of(lib.trasmuon_optimizer_warnings, self._handle).splitlines()
+
+    def state_bytes(self) -> int:
+        return number_of(lib.trasmuon_optimizer_state_bytes, self._handle)
+
+    def workspace_bytes(self) -> int:
+        return number_of(lib.trasmuon_optimizer_workspace_bytes, self._handle)

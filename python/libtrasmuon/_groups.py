@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameter groups: what users give, completed to what optimizer.param_groups holds."""
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
+
+import torch
+
+from ._core import BoundParameter, CoreGroup
+from ._layouts import LAYOUT_FIELDS, Layout
+from ._library import Error
+from ._options import check_rule, default_options, merged, preset_for
+from ._routing import Layouts, Routed, is_named, route, with_layouts
+
+Params = Union[torch.nn.Module, Iterable[torch.Tensor], Iterable[Tuple[str, torch.Tensor]], Iterable[Dict[str, Any]]]
+
+# Entries that schedulers and trainers put into groups.
+_FOREIGN = ("initial_lr", "max_lr", "min_lr", "max_momentum", "base_momentum", "name", "foreach", "differentiable")
+
+
+def routed_groups(
+    source: Any, rule: str, overrides: Optional[Mapping[str, str]], layouts: Optional[Layouts], preset: str
+) -> List[Dict[str, Any]]:
+    """Groups of a model or of named parameters: hidden matrices with `rule`, the rest with AdamW."""
+    if rule == "adamw":
+        if overrides:
+            raise Error("adamw: overrides have no meaning, all parameters take this rule")
+        return [_group(rule, with_layouts(source, layouts))]
+    matrices, rest, _ = route(source, overrides, layouts, preset)
+    return [_group(rule, matrices)] + ([_group("adamw", rest)] if rest else [])
+
+
+def _group(rule: str, routed: List[Routed]) -> Dict[str, Any]:
+    return {
+        "params": [item.tensor for item in routed],
+        "param_names": [item.name for item in routed],
+        "layouts": [item.layout for item in routed],
+        "rule": rule,
+    }
+
+
+def listed(params: Params) -> Union[torch.nn.Module, List[Any]]:
+    """What an optimizer's constructor is given: a model, or a list of pairs, tensors or groups."""
+    if isinstance(params, torch.nn.Module):
+        return params
+    if isinstance(params, (torch.Tensor, set, dict)):
+        raise TypeError(f"params must be a model, named parameters, a list of tensors or groups, got {type(params)}")
+    items: List[Any] = list(params)
+    if not items:
+        raise ValueError("optimizer got an empty parameter list")
+    return items
+
+
+def initial_groups(
+    items: Union[torch.nn.Module, List[Any]],
+    rule: str,
+    overrides: Optional[Mapping[str, str]],
+    layouts: Optional[Layouts],
+    preset: str,
+) -> List[Dict[str, Any]]:
+    """The groups of what listed() returns."""
+    if isinstance(items, torch.nn.Module) or is_named(items[0]):
+        return routed_groups(items, rule, overrides, layouts, preset)
+    if overrides or layouts:
+        raise Error("overrides and layouts need names: pass a model or its named_parameters()")
+    return items if isinstance(items[0], dict) else [{"params": items}]
+
+
+def completed(
+    group: Mapping[str, Any], own_rule: str, options: Mapping[str, Mapping[str, Any]], preset: str, index: int
+) -> Dict[str, Any]:
+    """A group with its parameters as a list, names, layouts and all options of its rule. `options` holds those that
+    were given to the optimizer, by rule; `own_rule` and `preset` are the optimizer's."""
+    if "params" not in group:
+        raise Error(f"group {index}: has no 'params'")
+    given = dict(group)
+    rule = given.pop("rule", own_rule)
+    check_rule(rule)
+    tensors, names, layouts = _parameters(given, index)
+    shared = {name: given.pop(name) for name in LAYOUT_FIELDS if name in given}
+    if shared:
+        layouts = [Layout(**shared)] * len(tensors)
+    foreign = {name: given.pop(name) for name in _FOREIGN if name in given}
+    values = merged(rule, {**options.get(rule, {}), **given}, preset_for(rule, preset, own_rule))
+    return {"params": tensors, "param_names": names, "layouts": layouts, "rule": rule, **values, **foreign}
+
+
+def _parameters(given: Dict[str, Any], index: int) -> Tuple[List[torch.Tensor], List[str], List[Layout]]:
+    """Takes parameters, names and layouts out of a group."""
+    params, names, layouts = given.pop("params"), given.pop("param_names", None), given.pop("layouts", None)
+    if isinstance(params, torch.Tensor):
+        params = [params]
+    if isinstance(params, set):
+        raise TypeError("params must be ordered: a list, not a set")
+    items: List[Any] = [params] if isinstance(params, torch.nn.Module) else list(params)
+    if items and (is_named(items[0]) or isinstance(items[0], torch.nn.Module)):
+        if not all(is_named(item) for item in items) and len(items) > 1:
+            raise Error(f"group {index}: all parameters must have names, or none")
+        routed = with_layouts(items[0] if isinstance(items[0], torch.nn.Module) else items)
+        return [r.tensor for r in routed], [r.name for r in routed], [r.layout for r in routed]
+    tensors: List[torch.Tensor] = items
+    return tensors, filled_names(names or [], tensors, index), list(layouts or [Layout()] * len(tensors))
+
+
+def filled_names(names: List[str], tensors: List[torch.Tensor], index: int) -> List[str]:
+    """Tensors without a name are called "group<g>.<i>"."""
+    return list(names) + [f"group{index}.{i}" for i in range(len(names), len(tensors))]
+
+
+def option_names(rule: str) -> List[str]:
+    return list(default_options(rule))
+
+
+def core_groups(groups: List[Dict[str, Any]]) -> List[CoreGroup]:
+    """The groups for the core. Lists of parameters that were edited in place get names and layouts."""
+    found = []
+    for index, group in enumerate(groups):
+        count = len(group["params"])
+        group["param_names"] = filled_names(group["param_names"], group["params"], index)[:count]
+        group["layouts"] = (group["layouts"] + [Layout()] * count)[:count]
+        bound = [BoundParameter(*item) for item in zip(group["param_names"], group["params"], group["layouts"])]
+        found.append(CoreGroup(group["rule"], group, option_names(group["rule"]), bound))
+    return found
+
+
+def group_table(groups: List[Dict[str, Any]]) -> str:
+    """Parameters with rule, shape and layout, one per line."""
+    rows = [("parameter", "rule", "shape", "layout")]
+    for group in groups:
+        for name, tensor, layout in zip(group["param_names"], group["params"], group["layouts"]):
+            text = layout.text(tensor) if group["rule"] != "adamw" else "elementwise"
+            rows.append((name, group["rule"], str(list(tensor.shape)), text))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The optimizer's part of torch.amp.GradScaler."""
+from typing import Dict, List, Mapping, Optional, Sequence
+
+import torch
+
+from ._compat import multiply_
+
+
+def unscale(
+    gradients: Sequence[Optional[torch.Tensor]],
+    states: Sequence[Mapping[str, torch.Tensor]],
+    found_inf: torch.Tensor,
+    scale: Optional[torch.Tensor],
+) -> bool:
+    """Divides gradients by the scale, in place, as torch's fused optimizers do. Returns False if the step is to be
+    skipped and the host knows it: found_inf is on the CPU. Where only a GPU knows, the gradients become NaN there, and
+    the library skips every matrix. Either way the step is counted in `skipped`, and the host waits for no GPU."""
+    present = [(gradient, state) for gradient, state in zip(gradients, states) if gradient is not None]
+    on_host = found_inf.device.type == "cpu"
+    if on_host and found_inf.item() != 0:
+        for _, state in present:
+            state["skipped"].add_(1)
+        return False
+    if on_host and scale is None:
+        return True
+    factor = torch.ones_like(found_inf) if scale is None else scale.double().reciprocal().float()
+    if not on_host:
+        factor = torch.where(found_inf != 0, torch.full_like(factor, float("nan")), factor)
+    by_device: Dict[torch.device, List[torch.Tensor]] = {}
+    for gradient, _ in present:
+        by_device.setdefault(gradient.device, []).append(gradient)
+    for device, tensors in by_device.items():
+        multiply_(tensors, factor.to(device, non_blocking=True))
+    return True

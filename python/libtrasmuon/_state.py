@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""State in optimizer.state, and what state_dict() holds of it."""
+from typing import Any, Dict, List, Mapping
+
+import torch
+
+from ._library import Error
+from ._options import default_options
+
+FORMAT = "libtrasmuon 1"
+
+
+class ParameterState(Dict[str, Any]):
+    """State of one parameter: momentum, v_row, ... The library uses the memory of these tensors, so assigning to a name
+    copies the values."""
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        bound = self.get(name)
+        if isinstance(bound, torch.Tensor) and isinstance(value, torch.Tensor) and value is not bound:
+            if value.shape != bound.shape:
+                raise Error(f"state '{name}': shape must be {list(bound.shape)}, got {list(value.shape)}")
+            with torch.no_grad():
+                bound.copy_(value)
+            return
+        super().__setitem__(name, value)
+
+    def __reduce__(self) -> Any:
+        return (dict, (dict(self),))
+
+    def __deepcopy__(self, memo: Any) -> Dict[str, Any]:
+        return {name: value.clone() if isinstance(value, torch.Tensor) else value for name, value in self.items()}
+
+
+def copy_state(saved: Mapping[str, Any], own: Mapping[str, torch.Tensor], who: str) -> None:
+    """Copies state tensors by name, between devices too. Names that only one side has are left alone."""
+    for name, target in own.items():
+        value = saved.get(name)
+        if not isinstance(value, torch.Tensor):
+            continue
+        if value.shape != target.shape:
+            raise Error(
+                f"{who}: state '{name}' must stay {list(target.shape)}, got {list(value.shape)}; "
+                "build the optimizer after changing the model"
+            )
+        target.copy_(value)
+
+
+def packed_layouts(group: Mapping[str, Any]) -> List[str]:
+    """Layouts of a group as plain texts, which torch.load(weights_only=True) accepts."""
+    return [layout.text(tensor) for layout, tensor in zip(group["layouts"], group["params"])]
+
+
+def saved_groups(state_dict: Mapping[str, Any]) -> List[Dict[str, Any]]:
+    """The groups of a state dict of this package; Error with the reason if it is another's."""
+    groups = state_dict.get("param_groups") if isinstance(state_dict, Mapping) else None
+    if groups is None or "state" not in state_dict:
+        raise Error("load_state_dict: must have 'state' and 'param_groups', as state_dict() returns them")
+    for index, group in enumerate(groups):
+        found = group.get("format")
+        if found is None:
+            raise Error(
+                f"load_state_dict: group {index} was not written by libtrasmuon, it has {', '.join(map(str, group))}"
+            )
+        if found != FORMAT:
+            raise Error(f"load_state_dict: group {index}: format must be '{FORMAT}', got '{found}'")
+    return [dict(group) for group in groups]
+
+
+def check_groups(own: List[Dict[str, Any]], saved: List[Dict[str, Any]]) -> None:
+    """Raises Error unless rules, names and layouts are the same."""
+    if len(own) != len(saved):
+        raise Error(f"load_state_dict: must have {len(own)} groups, got {len(saved)}")
+    for index, (mine, theirs) in enumerate(zip(own, saved)):
+        who = f"load_state_dict: group {index}"
+        if mine["rule"] != theirs["rule"]:
+            raise Error(f"{who}: rule must be {mine['rule']}, got {theirs['rule']}")
+        if len(mine["params"]) != len(theirs["params"]):
+            raise Error(f"{who}: must have {len(mine['params'])} parameters, got {len(theirs['params'])}")
+        for name, saved_name in zip(mine["param_names"], theirs["param_names"]):
+            if name != saved_name:
+                raise Error(f"{who}: parameter must be '{name}', got '{saved_name}'")
+        for name, layout, saved_layout in zip(mine["param_names"], packed_layouts(mine), theirs["layouts"]):
+            if layout != saved_layout:
+                raise Error(f"{who}: parameter '{name}': layout must be {layout}, got {saved_layout}")
+
+
+def check_state(name: str, own: Mapping[str, torch.Tensor], saved: Mapping[str, Any]) -> None:
+    """Raises Error unless a parameter's saved state has the same names, dtypes and shapes."""
+    who = f"load_state_dict: parameter '{name}'"
+    for key in saved:
+        if key not in own and isinstance(saved[key], torch.Tensor):
+            raise Error(f"{who}: this optimizer has no state '{key}'")
+    for key, tensor in own.items():
+        value = saved.get(key)
+        if not isinstance(value, torch.Tensor):
+            raise Error(f"{who}: state '{key}' is missing")
+        if value.dtype != tensor.dtype or value.shape != tensor.shape:
+            raise Error(
+                f"{who}: state '{key}' must be {tensor.dtype} {list(tensor.shape)}, got {value.dtype} "
+                f"{list(value.shape)}"
+            )
+
+
+def loaded_group(own: Mapping[str, Any], saved: Mapping[str, Any]) -> Dict[str, Any]:
+    """The group after loading: everything saved, with the parameters of this optimizer. An option that the file does
+    not know, because it is older, has its default."""
+    group = {**default_options(own["rule"]), **saved}
+    del group["format"]
+    group.update({key: own[key] for key in ("params", "param_names", "layouts")})
+    group["betas"] = tuple(group["betas"]) if "betas" in group else None
+    return {key: value for key, value in group.items() if key != "betas" or value is not None}
