@@ -33,7 +33,7 @@ void trust_region(const Matrix& x, const TrustRegionStage& stage, Intermediates<
 
   const double gamma_squared = stage.gamma * stage.gamma;
   *x.gamma_sum += gamma_squared;  // eq:sf_main
-  const bool damped = is_damped(stage, x.m, x.n, t);
+  const bool damped = is_damped(stage, x.whole_m, x.n, t);
   const bool gate_step = damped && is_gate_step(stage, t);
   T* c_ema = static_cast<T*>(x.c_ema);
   T* c_last = static_cast<T*>(x.c_last);
