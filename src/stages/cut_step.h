@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "stages/elementwise.h"
@@ -64,9 +64,16 @@ struct CutBuffers {
   const std::byte* returned = nullptr;  ///< at the ranks
 };
 
+/// What a backend keeps for a step besides; it belongs to the device that the step was prepared on.
+class CutScratch {
+ public:
+  virtual ~CutScratch() = default;
+};
+
 struct CutStep {
   std::vector<CutMatrix> matrices;
   CutBuffers buffers;
+  std::unique_ptr<CutScratch> scratch;
 };
 
 // ---- Tally -------------------------------------------------------------------------------------------------------
