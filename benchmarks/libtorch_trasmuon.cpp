@@ -31,8 +31,8 @@ torch::Tensor newton_schulz(torch::Tensor x, int steps, const CoefficientSet& se
 LibTorchTrasMuon::LibTorchTrasMuon(std::vector<torch::Tensor> weights, const TrasMuonOptions& options)
     : options_(options), weights_(std::move(weights)) {
   const bool all_stages = options.orthogonalize && options.row_scale && options.calibrate && !options.nesterov;
-  if (options.literal || options.clip != Clip::soft || !all_stages) {
-    throw Error("libtorch_trasmuon: supports only the guarded rule with all stages and the soft clip");
+  if (options.clip != Clip::soft || !all_stages) {
+    throw Error("libtorch_trasmuon: supports only the default rule with all stages and the soft clip");
   }
   for (const torch::Tensor& weight : weights_) {
     State state;
@@ -75,7 +75,7 @@ torch::Tensor LibTorchTrasMuon::trust_region(const torch::Tensor& energy, State&
   const TrasMuonOptions& o = options_;
   const double median = torch::quantile(energy, 0.5).item<double>();  // even n: the mean of the two middle ones
   state.e_ref = o.beta_energy * state.e_ref + (1 - o.beta_energy) * median;
-  const double gamma = o.gamma.value_or(o.lr);
+  const double gamma = o.gamma.kind == Gamma::Kind::number ? o.gamma.value : o.lr;
   state.gamma_sum += gamma * gamma;
   state.c_sum.add_(state.c_last, gamma * gamma);
 

@@ -86,14 +86,18 @@ void guard_a() {
   std::printf("%s after five steps*\n", std::isnan(s) ? "NaN" : "finite");
 }
 
+TrasMuonOptions mode(bool literal) { return literal ? TrasMuonOptions::paper() : TrasMuonOptions{}; }
+
 void guard_b() {
-  const auto damped = [](bool literal) { return 100 * Run<float>({.literal = literal}, 64, 64).step().damped_share; };
+  const auto damped = [](bool literal) { return 100 * Run<float>(mode(literal), 64, 64).step().damped_share; };
   std::printf("%.0f %% of iid columns are damped*; guarded %.0f %%*\n", damped(true), damped(false));
 }
 
 void guard_c() {
   const auto after_burst = [](bool literal) {
-    Run<float> run({.warmup = 100, .literal = literal}, 64, 64);
+    TrasMuonOptions options = mode(literal);
+    options.warmup = 100;
+    Run<float> run(options, 64, 64);
     for (int t = 0; t < 200; ++t) run.step(1e-6);
     return run.step(1e-6, 100);
   };
@@ -103,18 +107,24 @@ void guard_c() {
 }
 
 void guard_d() {
-  Run<float> run({.lr = 1e-5, .trigger = 1e9, .literal = true}, 64, 64);
+  TrasMuonOptions options = mode(true);
+  options.lr = 1e-5;
+  options.trigger = 1e9;
+  Run<float> run(options, 64, 64);
   const double first = run.step().c_min;
   for (int t = 2; t < 100; ++t) run.step();
   std::printf("c = %.4f at t = 1 and %.4f at t = 100*\n", first, run.step().c_min);
-  Run<float> burst({.lr = 1e-5, .beta_clip = 0, .warmup = 1, .literal = true}, 64, 64);
+  options.trigger = TrasMuonOptions{}.trigger;
+  options.beta_clip = 0;
+  options.warmup = 1;
+  Run<float> burst(options, 64, 64);
   burst.step();
   std::printf("a burst gives c = %.3f < c_min*\n", burst.step(1, 1e6).c_min);
 }
 
 void guard_e() {
   const auto smallest = [](bool literal) {
-    Run<float> run({.literal = literal}, 16, 16);
+    Run<float> run(mode(literal), 16, 16);
     std::normal_distribution<float> normal;
     double c = 1;
     for (int t = 0; t < 20; ++t) {
@@ -128,7 +138,7 @@ void guard_e() {
 
 void guard_f() {
   const auto spoiled = [](bool literal) {
-    Run<float> run({.literal = literal}, 16, 16);
+    Run<float> run(mode(literal), 16, 16);
     run.step();
     run.g[5] = std::numeric_limits<float>::quiet_NaN();
     run.step_as_is();
@@ -156,8 +166,9 @@ void guard_g() {
 
 void guard_h() {
   const auto change = [](double scale, bool literal) {
-    Run<double> one({.clip = Clip::none, .literal = literal}, 64, 64),
-        run({.clip = Clip::none, .literal = literal}, 64, 64);
+    TrasMuonOptions options = mode(literal);
+    options.clip = Clip::none;
+    Run<double> one(options, 64, 64), run(options, 64, 64);
     one.step();
     run.step(scale);
     double difference = 0;
@@ -171,7 +182,7 @@ void guard_h() {
 /// Steps with a zero gradient, after 100 ordinary ones, that still move the weights by at least eta / 2.
 template <class T>
 int steps_without_gradient(bool literal) {
-  Run<T> run({.literal = literal}, 64, 64);
+  Run<T> run(mode(literal), 64, 64);
   for (int t = 0; t < 100; ++t) run.step();
   std::fill(run.g.begin(), run.g.end(), T(0));
   int steps = 0;

@@ -61,6 +61,8 @@ typedef struct trasmuon_options trasmuon_options;
 
 /* Creates the default options of "trasmuon", "normuon", "muon", "dion" or "adamw". */
 TRASMUON_API int trasmuon_options_create(const char* rule, trasmuon_options** options);
+/* The same for a preset: "default", "paper" or "released"; not every rule has the last two. */
+TRASMUON_API int trasmuon_options_create_preset(const char* rule, const char* preset, trasmuon_options** options);
 TRASMUON_API void trasmuon_options_destroy(trasmuon_options* options); /* NULL is allowed */
 TRASMUON_API int trasmuon_options_rule(const trasmuon_options* options, const char** name);
 
@@ -68,7 +70,7 @@ TRASMUON_API int trasmuon_options_rule(const trasmuon_options* options, const ch
 TRASMUON_API int trasmuon_options_set(trasmuon_options* options, const char* field, const char* value);
 TRASMUON_API int trasmuon_options_set_number(trasmuon_options* options, const char* field, double value);
 TRASMUON_API int trasmuon_options_get(const trasmuon_options* options, const char* field, const char** text);
-/* Fails if the value is not a number: that of `clip`, or of `gamma` while it follows lr. */
+/* Fails if the value is not a number: that of `clip`, or of `gamma` while it is lr or eta_hat. */
 TRASMUON_API int trasmuon_options_get_number(const trasmuon_options* options, const char* field, double* value);
 
 TRASMUON_API int trasmuon_options_field_count(const trasmuon_options* options, size_t* count);
@@ -286,6 +288,11 @@ typedef struct trasmuon_family_override {
 TRASMUON_API int trasmuon_classify(const trasmuon_named_shape* parameters, size_t count,
                                    const trasmuon_family_override* overrides, size_t override_count, int* families,
                                    const char** text);
+
+/* The same with the routing of a preset: "default" or "released". */
+TRASMUON_API int trasmuon_classify_preset(const char* preset, const trasmuon_named_shape* parameters, size_t count,
+                                          const trasmuon_family_override* overrides, size_t override_count,
+                                          int* families, const char** text);
 
 TRASMUON_API int trasmuon_set_num_threads(int threads);
 TRASMUON_API int trasmuon_get_num_threads(int* threads);

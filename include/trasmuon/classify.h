@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trasmuon/export.h"
@@ -35,6 +36,15 @@ struct Classified {
   std::string reason;  ///< "hidden matrix", "embedding", "bias", "override *.gate.weight", ...
 };
 
+/// How classify() decides.
+enum class Routing : std::uint8_t {
+  standard,  ///< by name and shape
+  released,  ///< as trasmuon-pytorch 0.1.0: two dimensions take the matrix rule, embeddings and heads too
+};
+
+/// Returns the routing of a preset, "default" or "released"; throws Error with the known ones for another name.
+TRASMUON_API Routing routing_for(std::string_view preset);
+
 /// Decides by name and shape which parameters take the matrix rule and which AdamW. Names are
 /// split at '.', '/' and '_' and compared by whole words (`multihead` is not `head`); inside
 /// numbered blocks `head` and `output` are hidden weights.
@@ -42,7 +52,8 @@ struct Classified {
 /// matches nothing or sends a vector to the matrix rule, or no parameter is left for the
 /// matrix rule.
 TRASMUON_API std::vector<Classified> classify(std::span<const NamedShape> parameters,
-                                              std::span<const FamilyOverride> overrides = {});
+                                              std::span<const FamilyOverride> overrides = {},
+                                              Routing routing = Routing::standard);
 
 /// Returns an aligned table with totals, for printing; throws Error if a total does not fit 64 bits.
 TRASMUON_API std::string to_string(std::span<const Classified> table);

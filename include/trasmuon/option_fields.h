@@ -57,7 +57,7 @@ void visit_fields(O& o, Visitor&& visit) {
   visit("weight_decay", o.weight_decay, at_least(0), "lambda, decoupled: W <- (1 - lr lambda) W once per step");
   visit("beta1", o.beta1, fraction(), "decay of the momentum M");
   visit("beta2", o.beta2, fraction(), "decay of the row second moments v");
-  visit("eps", o.eps, normal(), "added to norms and to v");
+  visit("eps", o.eps, normal(), "added to the norm before Newton-Schulz and to v");
   visit("nesterov", o.nesterov, any_range(), "orthogonalize (1 - beta1) G + beta1 M instead of M");
   visit_pipeline_fields(o, visit);
   visit("rms_scale", o.rms_scale, positive_up_to(1e10),
@@ -71,14 +71,34 @@ void visit_fields(O& o, Visitor&& visit) {
   visit("period", o.period, at_least(1), "K, steps between updates of the damping");
   visit("warmup", o.warmup, at_least(0), "T_w, steps before damping starts");
   visit("rho", o.rho, at_least_up_to(0, 1), "share of the long-term average in the damping");
-  visit("gamma", o.gamma, step_size(), "weight of a step in that average; lr unless given");
+  visit("gamma", o.gamma, step_size(), "weight of a step in that average: lr, eta_hat or a number");
+  visit("beta_gamma", o.beta_gamma, fraction(), "decay of the average of eta^ (gamma = eta_hat)");
+  visit("gamma_low", o.gamma_low, at_least_up_to(0, 1), "eta^ counts as at least this share of its average");
+  visit("gamma_high", o.gamma_high, at_least_up_to(1, 1e10), "eta^ counts as at most this multiple of its average");
+  visit("energy_of", o.energy_of, any_range(), "momentum, gradient or direction: whose columns' energies are watched");
+  visit("reference", o.reference, any_range(), "columns or history: compare with all columns or with its own past");
+  visit("reference_start", o.reference_start, any_range(),
+        "corrected, zero or first: start of the reference's average");
+  visit("quantile", o.quantile, at_least_up_to(0, 1), "which energy of all columns is the reference; 0.5 = median");
+  visit("quantile_rule", o.quantile_rule, any_range(), "interpolated, or nearest: one of the energies");
+  visit("gate_first_step", o.gate_first_step, any_range(), "update the damping in step 1 too, whatever the period");
+  visit("average_warmup", o.average_warmup, any_range(), "count steps of the warm-up in the long-term average");
   visit("orthogonalize", o.orthogonalize, any_range(), "stage switch");
   visit("row_scale", o.row_scale, any_range(), "stage switch");
   visit("calibrate", o.calibrate, any_range(), "stage switch");
-  visit("literal", o.literal, any_range(), "exactly Algorithm 1, without the guards");
-  visit("eps_energy", o.eps_energy, positive(),
-        "a reference up to this share of the largest energy damps nothing (guarded)");
-  visit("min_damped_dim", o.min_damped_dim, at_least(1), "damp only if min(m, n) reaches this (guarded)");
+  visit("eps_energy", o.eps_energy, at_least(0),
+        "a reference up to this share of the largest energy damps nothing; 0 = off");
+  visit("eps_reference", o.eps_reference, at_least(0),
+        "added to an energy that is divided by; breaks scale invariance");
+  visit("eps_average", o.eps_average, at_least(0), "added to S, a sum of squared learning rates, in C / S");
+  visit("average_start", o.average_start, any_range(), "one or zero: the long-term average while S is 0");
+  visit("clamp_damping", o.clamp_damping, any_range(), "keep the damping in [c_min, 1]");
+  visit("min_damped_dim", o.min_damped_dim, at_least(1), "damp only matrices of this size; thin ones alarm by chance");
+  visit("damped_dim", o.damped_dim, any_range(), "smaller or columns: min(m, n) or n must reach it");
+  visit("input_eps", o.input_eps, any_range(), "capped, twice or once: how eps is added to the norm");
+  visit("row_eps", o.row_eps, any_range(), "inside or outside the root of v");
+  visit("eps_calibration", o.eps_calibration, normal(), "added to the norm of O_base in the calibration");
+  visit("skip_nonfinite", o.skip_nonfinite, any_range(), "skip the step of a matrix whose gradient has NaN or Inf");
 }
 
 template <OptionsOf<NorMuonOptions> O, class Visitor>

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -30,7 +29,73 @@ enum class MomentumDType : std::uint8_t {
   bf16,       ///< halves the state; not for f64 weights
 };
 
-/// TrasMuon, Algorithm 1 of the paper. The paper's ablations: noclip (`clip = none`),
+/// The matrix whose column energies E_j are watched for bursts.
+enum class EnergyOf : std::uint8_t {
+  momentum,   ///< M, as in the paper
+  gradient,   ///< G
+  direction,  ///< O_base, the update before damping
+};
+
+/// What the energy of a column is compared with.
+enum class Reference : std::uint8_t {
+  columns,  ///< the average of a quantile over all columns, as in the paper
+  history,  ///< the average of the column's own energy over the steps before
+};
+
+/// How the average of a reference energy starts.
+enum class ReferenceStart : std::uint8_t {
+  corrected,  ///< from zero, without the bias of that start
+  zero,       ///< from zero, as in the paper
+  first,      ///< from the first value
+};
+
+enum class QuantileRule : std::uint8_t {
+  interpolated,  ///< between the two nearest values; the median of an even number is the mean of the middle two
+  nearest,       ///< the p-th smallest, p = floor(quantile n + 1/2), at least 1 and at most n
+};
+
+/// The dimension of W that min_damped_dim looks at.
+enum class DampedDim : std::uint8_t {
+  smaller,  ///< min(m, n)
+  columns,  ///< n
+};
+
+/// c_avg before any step has had a weight (lr = 0).
+enum class AverageStart : std::uint8_t {
+  one,   ///< no damping
+  zero,  ///< what C / (S + eps) gives, as in the paper
+};
+
+/// What is added to the norm of the input of Newton-Schulz before the input is divided by it.
+enum class InputEps : std::uint8_t {
+  capped,  ///< as twice, but eps^2 never more than 1e-8 of the norm: the step does not depend on the gradient's scale
+  twice,   ///< eps RMS + eps^2: eps is added to the RMS and again to the norm, as in the paper
+  once,    ///< eps
+};
+
+/// Where eps is added to the second moment of a row.
+enum class RowEps : std::uint8_t {
+  inside,   ///< O / sqrt(v + eps), as in the paper
+  outside,  ///< O / (sqrt(v) + eps)
+};
+
+/// Weight of a step in c_avg.
+struct Gamma {
+  enum class Kind : std::uint8_t {
+    lr,       ///< the learning rate of the step
+    eta_hat,  ///< eta^ of the step, kept within gamma_low and gamma_high times its average
+    number,   ///< the same in every step
+  };
+  Kind kind = Kind::lr;
+  double value = 0;  ///< of kind `number`
+
+  constexpr Gamma() = default;
+  constexpr Gamma(Kind k) : kind(k) {}                         // NOLINT(google-explicit-constructor)
+  constexpr Gamma(double v) : kind(Kind::number), value(v) {}  // NOLINT(google-explicit-constructor)
+  bool operator==(const Gamma&) const = default;
+};
+
+/// TrasMuon, Algorithm 1 of the paper with guards. The paper's ablations: noclip (`clip = none`),
 /// clip-only (`rho = 0`), clip-sf (`rho > 0`), hard clip, continuous (`trigger = 0`).
 struct TrasMuonOptions {
   double lr = 1e-3;            // eta: RMS of one step's update before damping
@@ -57,17 +122,42 @@ struct TrasMuonOptions {
   int period = 1;        // K
   int warmup = 0;        // T_w, number of steps without damping
   double rho = 0.1;
-  std::optional<double> gamma = {};  // weight of a step in c_avg; default: lr
+  Gamma gamma = {};
+  double beta_gamma = 0.9;  // these three only with gamma = eta_hat
+  double gamma_low = 0.3;
+  double gamma_high = 3.0;
+
+  // The reference that energies are compared with.
+  EnergyOf energy_of = EnergyOf::momentum;
+  Reference reference = Reference::columns;
+  ReferenceStart reference_start = ReferenceStart::corrected;
+  double quantile = 0.5;
+  QuantileRule quantile_rule = QuantileRule::interpolated;
+  bool gate_first_step = false;
+  bool average_warmup = true;
 
   // Stages that can be switched off; TrasMuon has all of them.
   bool orthogonalize = true;
   bool row_scale = true;
   bool calibrate = true;
 
-  // Guards (docs/algorithm.md); `literal` switches them off.
-  bool literal = false;
+  // Guards (docs/algorithm.md) and the places of eps.
   double eps_energy = 1e-30;
+  double eps_reference = 0;
+  double eps_average = 0;
+  AverageStart average_start = AverageStart::one;
+  bool clamp_damping = true;
   int min_damped_dim = 8;
+  DampedDim damped_dim = DampedDim::smaller;
+  InputEps input_eps = InputEps::capped;
+  RowEps row_eps = RowEps::inside;
+  double eps_calibration = 1e-8;
+  bool skip_nonfinite = true;
+
+  /// Algorithm 1 to the letter, with the library's default numbers. Set `warmup` to 100 or more: E_ref starts at zero.
+  TRASMUON_API static TrasMuonOptions paper();
+  /// The authors' package trasmuon-pytorch 0.1.0 with its defaults (docs/release.md).
+  TRASMUON_API static TrasMuonOptions released();
 };
 
 enum class NorMuonScaling : std::uint8_t {
@@ -124,6 +214,9 @@ struct AdamWOptions {
   double beta1 = 0.9;
   double beta2 = 0.95;  // 0.95 is for use with a matrix rule; 0.999 where AdamW trains everything
   double eps = 1e-8;
+
+  /// What trasmuon-pytorch 0.1.0 does with parameters that are not matrices.
+  TRASMUON_API static AdamWOptions released();
 };
 
 using Options = std::variant<TrasMuonOptions, NorMuonOptions, MuonOptions, DionOptions, AdamWOptions>;
@@ -133,6 +226,9 @@ TRASMUON_API const char* rule_name(const Options& options);
 
 /// Returns the default options of a rule by name; throws Error with the known names if there is none.
 TRASMUON_API Options options_for(std::string_view rule);
+/// The same for a preset: "default"; "paper" (of trasmuon); "released" (of trasmuon and adamw). Throws Error with the
+/// known presets of the rule if it does not have this one.
+TRASMUON_API Options options_for(std::string_view rule, std::string_view preset);
 
 /// Throws Error("trasmuon: alpha must be > 0, got -1") on the first field outside its range.
 TRASMUON_API void validate(const Options& options);

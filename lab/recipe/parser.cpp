@@ -132,11 +132,17 @@ class RecipeParser {
         .name = name_after_dot(section), .where = section.where, .rule = {}, .entries = section.entries};
     const auto rule = take(method.entries, "rule");
     if (!rule) refuse(section.where, "rule is missing; it must be trasmuon, normuon, muon, dion or adamw");
-    const std::string rule_text = text_value(*rule);
+    const auto preset = take(method.entries, "preset");
+    const std::string rule_text = text_value(*rule), preset_text = preset ? text_value(*preset) : "default";
     try {
       method.rule = options_for(rule_text);
     } catch (const Error& error) {
       refuse(rule->where, error.what());
+    }
+    try {
+      method.rule = options_for(rule_text, preset_text);
+    } catch (const Error& error) {
+      refuse(preset->where, error.what());
     }
     for (const TomlEntry& entry : method.entries) {
       check_single(entry);

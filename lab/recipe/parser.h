@@ -18,7 +18,7 @@ namespace trasmuon::lab {
 struct Recipe {
   struct Method {
     std::string name, where;
-    Options rule;  ///< with its defaults
+    Options rule;  ///< with the values of its preset
     std::vector<TomlEntry> entries;
   };
   struct Part {

@@ -18,6 +18,7 @@ namespace trasmuon::lab {
 ///   steps = 1005
 ///   [method.clip-sf]                # an optimizer: its rule, its fields, and settings of the study
 ///   rule = "trasmuon"
+///   preset = "paper"                # optional: what its fields start from
 ///   lr = 8e-3
 ///   [part.table]                    # a grid: every method at every combination of the lists
 ///   methods = ["normuon", "clip-sf"]   # optional: all
@@ -25,9 +26,9 @@ namespace trasmuon::lab {
 ///   kappa = [1e2, 1e4, 1e6]
 ///   seeds = 8                       # optional
 ///
-/// Later ones override earlier ones: defaults, [settings], [method], [part]. `overrides` are "key=value" from the
-/// command line: a setting of the study or "seeds", for every run; an axis becomes that one value. Throws Error with
-/// file, line, section, key, value and rule.
+/// Later ones override earlier ones: defaults, presets, [settings], [method], [part]. `overrides` are "key=value" from
+/// the command line: a setting of the study or "seeds", for every run; an axis becomes that one value. Throws Error
+/// with file, line, section, key, value and rule.
 Plan read_recipe(const std::filesystem::path& file, const std::vector<std::string>& overrides = {});
 
 }  // namespace trasmuon::lab

@@ -11,6 +11,14 @@
 namespace trasmuon::lab {
 namespace {
 
+constexpr const char* kLateFields[] = {
+    "ns_precision",  "momentum_dtype", "beta_gamma",      "gamma_low",      "gamma_high",     "energy_of",
+    "reference",     "quantile",       "reference_start", "quantile_rule",  "eps_reference",  "gate_first_step",
+    "average_start", "eps_average",    "eps_calibration", "average_warmup", "skip_nonfinite", "clamp_damping",
+    "damped_dim",    "input_eps",      "row_eps"};
+/// A field that TrasMuon had before there were presets; `true` is now the preset "paper".
+constexpr const char* kFormerSwitch = "literal";
+
 Json options_to_json(const Options& options) {
   Json json = {{"rule", rule_name(options)}};
   std::visit(
@@ -31,7 +39,8 @@ Options options_from_json(const Json& json) {
   Options options = options_for(json.at("rule").get<std::string>());
   std::map<std::string, std::string> fields;
   for (const auto& [key, value] : json.items()) {
-    if (key != "rule") fields[key] = to_text(value);
+    const bool was_default = key == kFormerSwitch && value == false;
+    if (key != "rule" && !was_default) fields[key] = to_text(value);
   }
   set_fields(options, fields);
   return options;
@@ -57,10 +66,13 @@ RunSpec run_spec_from_json(const Json& json) {
 
 std::string run_id(const RunSpec& spec) {
   Json all = to_json(spec);
+  Json& options = all["options"];
   // Fields added later do not count at their defaults, so that earlier runs keep their ids.
-  for (const char* late : {"ns_precision", "momentum_dtype"}) {
-    if (all["options"].value(late, "") == "automatic") all["options"].erase(late);
+  const Json defaults = options_to_json(options_for(rule_name(spec.options)));
+  for (const char* late : kLateFields) {
+    if (options.contains(late) && options[late] == defaults[late]) options.erase(late);
   }
+  if (std::holds_alternative<TrasMuonOptions>(spec.options)) options[kFormerSwitch] = false;
   return fmt::format("{}-s{}-{}", spec.method, spec.seed, checksum(all.dump()));
 }
 

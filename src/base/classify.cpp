@@ -151,6 +151,11 @@ std::pair<Family, const char*> judge(const NamedShape& parameter) {
   return {Family::matrix, shape.rank() == 3 ? "hidden matrices" : "hidden convolution"};
 }
 
+std::pair<Family, const char*> judge_as_released(const Shape& shape) {
+  if (shape.rank() == 2) return {Family::matrix, "two dimensions"};
+  return {Family::adamw, "not two dimensions"};
+}
+
 bool matches(std::string_view pattern, std::string_view text) {
   std::size_t p = 0, t = 0;
   std::optional<std::size_t> star;  // the last '*' so far; run_end: where the text it matches ends
@@ -196,11 +201,18 @@ void apply(const FamilyOverride& change, std::vector<Classified>& table) {
 
 }  // namespace
 
-std::vector<Classified> classify(std::span<const NamedShape> parameters, std::span<const FamilyOverride> overrides) {
+Routing routing_for(std::string_view preset) {
+  if (preset == "default") return Routing::standard;
+  if (preset == "released") return Routing::released;
+  throw Error("classify: preset must be one of default, released, got '" + std::string(preset) + "'");
+}
+
+std::vector<Classified> classify(std::span<const NamedShape> parameters, std::span<const FamilyOverride> overrides,
+                                 Routing routing) {
   check(parameters);
   std::vector<Classified> table;
   for (const NamedShape& parameter : parameters) {
-    const auto [family, reason] = judge(parameter);
+    const auto [family, reason] = routing == Routing::released ? judge_as_released(parameter.shape) : judge(parameter);
     table.push_back({parameter.name, parameter.shape, family, reason});
   }
   for (const FamilyOverride& change : overrides) apply(change, table);

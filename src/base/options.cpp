@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iomanip>
 #include <limits>
+#include <optional>
 #include <sstream>
 #include <type_traits>
 
@@ -29,6 +30,24 @@ constexpr std::array kNames<NewtonSchulzPrecision>{"automatic", "f32", "tf32", "
 template <>
 constexpr std::array kNames<MomentumDType>{"automatic", "bf16"};
 template <>
+constexpr std::array kNames<EnergyOf>{"momentum", "gradient", "direction"};
+template <>
+constexpr std::array kNames<Reference>{"columns", "history"};
+template <>
+constexpr std::array kNames<ReferenceStart>{"corrected", "zero", "first"};
+template <>
+constexpr std::array kNames<QuantileRule>{"interpolated", "nearest"};
+template <>
+constexpr std::array kNames<DampedDim>{"smaller", "columns"};
+template <>
+constexpr std::array kNames<AverageStart>{"one", "zero"};
+template <>
+constexpr std::array kNames<InputEps>{"capped", "twice", "once"};
+template <>
+constexpr std::array kNames<RowEps>{"inside", "outside"};
+template <>
+constexpr std::array kNames<Gamma::Kind>{"lr", "eta_hat"};  // the third is its number
+template <>
 constexpr std::array kNames<NorMuonScaling>{"paper", "code"};
 template <>
 constexpr std::array kNames<MuonScaling>{"original", "match_rms_adamw"};
@@ -37,7 +56,8 @@ template <class F>
 std::string format(const F& value) {
   if constexpr (std::is_same_v<F, bool>) return value ? "true" : "false";
   else if constexpr (std::is_same_v<F, std::string>) return value;
-  else if constexpr (std::is_same_v<F, std::optional<double>>) return value ? shortest(*value) : "lr";
+  else if constexpr (std::is_same_v<F, Gamma>)
+    return value.kind == Gamma::Kind::number ? shortest(value.value) : format(value.kind);
   else if constexpr (std::is_enum_v<F>) return kNames<F>[static_cast<std::size_t>(value)];
   else if constexpr (std::is_integral_v<F>) return std::to_string(value);
   else return shortest(value);
@@ -57,11 +77,12 @@ std::string parse(std::string_view text, F& field) {
     field = text == "true" || text == "1";
   } else if constexpr (std::is_same_v<F, std::string>) {
     field = text;
-  } else if constexpr (std::is_same_v<F, std::optional<double>>) {
+  } else if constexpr (std::is_same_v<F, Gamma>) {
+    Gamma::Kind kind{};
     double value = 0;
-    if (text == "lr") field.reset();
+    if (parse(text, kind).empty()) field = kind;
     else if (parse_number(text, value)) field = value;
-    else return "a number or lr";
+    else return "a number, lr or eta_hat";
   } else if constexpr (std::is_enum_v<F>) {
     std::string known;
     for (std::size_t i = 0; i < kNames<F>.size(); ++i) {
@@ -92,8 +113,9 @@ std::string parse(std::string_view text, F& field) {
 
 template <class F>
 void check(const char* rule, const char* name, const F& value, const Range& range) {
-  if constexpr (std::is_same_v<F, std::optional<double>>) {
-    if (value) check(rule, name, *value, range);
+  if constexpr (std::is_same_v<F, Gamma>) {
+    if (value.kind == Gamma::Kind::number) check(rule, name, value.value, range);
+    else check(rule, name, value.kind, range);
   } else if constexpr (std::is_arithmetic_v<F> && !std::is_same_v<F, bool>) {
     if (!range.contains(static_cast<double>(value))) refuse(rule, name, to_string(range), format(value));
   } else if constexpr (std::is_enum_v<F>) {
@@ -155,9 +177,9 @@ std::vector<std::string> warnings(const Options& options) {
   if (o->beta_energy >= 0.99) {
     list.push_back("trasmuon: beta_energy " + format(o->beta_energy) + " >= 0.99 lets the reference energy go stale");
   }
-  if (o->literal && o->warmup < 100) {
-    list.push_back("trasmuon: literal with warmup " + format(o->warmup) +
-                   " < 100 damps every column at the start: E_ref begins at zero");
+  if (o->reference_start != ReferenceStart::corrected && o->warmup < 100) {
+    list.push_back("trasmuon: reference_start " + format(o->reference_start) + " with warmup " + format(o->warmup) +
+                   " < 100 damps most columns at the start: E_ref begins too low");
   }
   return list;
 }
@@ -210,8 +232,7 @@ std::string describe(const Options& options) {
       [&](const auto& o) {
         visit_fields(o, [&](const char* name, const auto& value, const Range& range, const char* description) {
           using F = std::remove_cvref_t<decltype(value)>;
-          constexpr bool ranged =
-              (std::is_arithmetic_v<F> && !std::is_same_v<F, bool>) || std::is_same_v<F, std::optional<double>>;
+          constexpr bool ranged = (std::is_arithmetic_v<F> && !std::is_same_v<F, bool>) || std::is_same_v<F, Gamma>;
           text << std::left << std::setw(15) << name << ' ' << std::setw(12) << format(value) << ' ' << std::setw(13)
                << (ranged ? to_string(range) : "") << ' ' << description << '\n';
         });

@@ -33,22 +33,10 @@ int orthogonalize(const char* caller, const trasmuon_tensor* in, const trasmuon_
   });
 }
 
-}  // namespace
-
-int trasmuon_orthogonalize(const trasmuon_tensor* in, const trasmuon_tensor* out, int steps, const char* coefficients,
-                           int form, double eps) {
-  return orthogonalize(__func__, in, out, steps, coefficients, form, eps, "automatic", TRASMUON_CPU, nullptr);
-}
-
-int trasmuon_orthogonalize_on(const trasmuon_tensor* in, const trasmuon_tensor* out, int steps,
-                              const char* coefficients, int form, double eps, const char* precision, int device,
-                              void* stream) {
-  return orthogonalize(__func__, in, out, steps, coefficients, form, eps, precision, device, stream);
-}
-
-int trasmuon_classify(const trasmuon_named_shape* parameters, size_t count, const trasmuon_family_override* overrides,
-                      size_t override_count, int* families, const char** text) {
-  return guarded(__func__, [&] {
+/// `caller` is the function name used in errors.
+int classify(const char* caller, const char* preset, const trasmuon_named_shape* parameters, size_t count,
+             const trasmuon_family_override* overrides, size_t override_count, int* families, const char** text) {
+  return guarded(caller, [&] {
     require_array(parameters, count, "parameters");
     require_array(overrides, override_count, "overrides");
     require(families, "families");
@@ -66,11 +54,36 @@ int trasmuon_classify(const trasmuon_named_shape* parameters, size_t count, cons
           {pattern, about([&] { return "override '" + pattern + "'"; },
                           [&] { return to_enum(overrides[i].family, trasmuon::Family::adamw, "family"); })});
     }
-    const std::vector<trasmuon::Classified> table = trasmuon::classify(named, changes);
+    const std::vector<trasmuon::Classified> table =
+        trasmuon::classify(named, changes, trasmuon::routing_for(&require(preset, "preset")));
     std::string lines = text != nullptr ? trasmuon::to_string(table) : "";
     for (std::size_t i = 0; i < count; ++i) families[i] = static_cast<int>(table[i].family);
     if (text != nullptr) *text = lend_text(std::move(lines));
   });
+}
+
+}  // namespace
+
+int trasmuon_orthogonalize(const trasmuon_tensor* in, const trasmuon_tensor* out, int steps, const char* coefficients,
+                           int form, double eps) {
+  return orthogonalize(__func__, in, out, steps, coefficients, form, eps, "automatic", TRASMUON_CPU, nullptr);
+}
+
+int trasmuon_orthogonalize_on(const trasmuon_tensor* in, const trasmuon_tensor* out, int steps,
+                              const char* coefficients, int form, double eps, const char* precision, int device,
+                              void* stream) {
+  return orthogonalize(__func__, in, out, steps, coefficients, form, eps, precision, device, stream);
+}
+
+int trasmuon_classify(const trasmuon_named_shape* parameters, size_t count, const trasmuon_family_override* overrides,
+                      size_t override_count, int* families, const char** text) {
+  return classify(__func__, "default", parameters, count, overrides, override_count, families, text);
+}
+
+int trasmuon_classify_preset(const char* preset, const trasmuon_named_shape* parameters, size_t count,
+                             const trasmuon_family_override* overrides, size_t override_count, int* families,
+                             const char** text) {
+  return classify(__func__, preset, parameters, count, overrides, override_count, families, text);
 }
 
 int trasmuon_why_unusable(int device, const char** text) {

@@ -46,6 +46,13 @@ int trasmuon_options_create(const char* rule, trasmuon_options** options) {
   });
 }
 
+int trasmuon_options_create_preset(const char* rule, const char* preset, trasmuon_options** options) {
+  return guarded(__func__, [&] {
+    trasmuon_options*& out = require(options, "options");
+    out = new trasmuon_options{trasmuon::options_for(&require(rule, "rule"), &require(preset, "preset"))};
+  });
+}
+
 void trasmuon_options_destroy(trasmuon_options* options) { delete options; }
 
 int trasmuon_options_rule(const trasmuon_options* options, const char** name) {

@@ -46,6 +46,8 @@ void momentum(const CutMatrix& c, double* sums, Scratch& scratch) {
   }
   const auto& kernel = kernels<T>();
   const MomentumStage& stage = c.plan->momentum;
+  const bool of_gradient = c.plan->trust_region && c.plan->trust_region->energy_of == EnergyOf::gradient;
+  const bool own_squares = stage.nesterov || of_gradient;
   const RowChunks chunks(x.m, n);
   const Partial partial = scratch.lay_out([&](Arena& arena) { return partial_sums(c, arena); });
   std::atomic<bool> usable = true;
@@ -54,11 +56,13 @@ void momentum(const CutMatrix& c, double* sums, Scratch& scratch) {
     std::fill_n(energy, n, 0.0);
     partial.input_squares[chunk] = 0;
     MomentumPiece<T> rows;
+    T gradient[Piece::kMost];
     for_each_piece(first, last, n, [&](const Piece& p) {
       if (!kernel.all_usable[static_cast<int>(x.gradient.dtype)](p.in(x.gradient), p.count)) usable = false;
       rows.load(x, stage, p);
-      kernel.add_squares(rows.momentum(), energy + p.j, p.count);  // eq:col_energy
-      if (stage.nesterov) partial.input_squares[chunk] += kernel.sum_squares(rows.input(), p.count);
+      if (of_gradient) kernel.load[static_cast<int>(x.gradient.dtype)](p.in(x.gradient), gradient, p.count);
+      kernel.add_squares(of_gradient ? gradient : rows.momentum(), energy + p.j, p.count);  // eq:col_energy
+      if (own_squares) partial.input_squares[chunk] += kernel.sum_squares(rows.input(), p.count);
     });
   });
   sums[n + 1] = kPresent;
@@ -67,8 +71,8 @@ void momentum(const CutMatrix& c, double* sums, Scratch& scratch) {
     return;
   }
   add_chunks(partial.energy, chunks.count, n, sums);
-  sums[n] = stage.nesterov ? std::accumulate(partial.input_squares, partial.input_squares + chunks.count, 0.0)
-                           : std::accumulate(sums, sums + n, 0.0);
+  sums[n] = own_squares ? std::accumulate(partial.input_squares, partial.input_squares + chunks.count, 0.0)
+                        : std::accumulate(sums, sums + n, 0.0);
 }
 
 // ---- Then the rows go to the owner -------------------------------------------------------------------------------
@@ -148,16 +152,12 @@ void orthogonalize(const CutMatrix& c, const double* sums, const CutBuffers& buf
 double* row_squares_of(const CutMatrix& x, Arena& arena) { return arena.take<double>(x.rows->m); }
 
 template <class T>
-void row_scale(const CutMatrix& c, const double* sums, const std::byte* returned, double* norms, Scratch& scratch) {
+void row_scale(const CutMatrix& c, const std::byte* returned, double* norms, Scratch& scratch) {
   const Matrix& x = *c.rows;
-  std::fill_n(norms, kNormsOfMatrix, 0.0);
-  if (!verdict_of(c, sums).active) return;
   const MuonPipeline& plan = *c.plan;
   T *v = static_cast<T*>(x.v_row), *v_next = static_cast<T*>(c.v_next), *factor = static_cast<T*>(c.row_factor);
-  if (!plan.row_scale) {
-    std::fill_n(factor, x.m, T(1));
-    if (plan.calibrate.kind != CalibrateStage::Kind::rms) return;
-  }
+  std::fill_n(factor, x.m, T(1));
+  if (!plan.row_scale && plan.calibrate.kind != CalibrateStage::Kind::rms) return;
   double* squares = scratch.lay_out([&](Arena& arena) { return row_squares_of(c, arena); });
   for_each_chunk(RowChunks(x.m, x.n), [&](std::int64_t first, std::int64_t last, std::int64_t) {
     MomentumPiece<T> momentum;
@@ -176,6 +176,27 @@ void row_scale(const CutMatrix& c, const double* sums, const std::byte* returned
     norms[0] += base_squares(squares[i], factor[i]);
     norms[1] += squares[i];
   }
+}
+
+/// Column energies of O_base.
+template <class T>
+void direction_energy(const CutMatrix& c, const std::byte* returned, double* energies, Scratch& scratch) {
+  const Matrix& x = *c.rows;
+  const T* factor = static_cast<const T*>(c.row_factor);
+  const RowChunks chunks(x.m, x.n);
+  const Partial partial = scratch.lay_out([&](Arena& arena) { return partial_sums(c, arena); });
+  for_each_chunk(chunks, [&](std::int64_t first, std::int64_t last, std::int64_t chunk) {
+    MomentumPiece<T> momentum;
+    T direction[Piece::kMost];
+    double* energy = partial.energy + chunk * x.n;
+    std::fill_n(energy, x.n, 0.0);
+    for_each_piece(first, last, x.n, [&](const Piece& p) {
+      load_direction(c, returned, p, momentum, direction);
+      for (std::int64_t k = 0; k < p.count; ++k) direction[k] *= factor[p.i];
+      kernels<T>().add_squares(direction, energy + p.j, p.count);  // eq:col_energy
+    });
+  });
+  add_chunks(partial.energy, chunks.count, x.n, energies);
 }
 
 // ---- Phase 4: state and weights ----------------------------------------------------------------------------------
@@ -227,7 +248,7 @@ void write_rows(const CutMatrix& c, const std::byte* returned, const Intermediat
 }
 
 template <class T>
-void apply(const CutMatrix& c, double* sums, const std::byte* returned, const double* norms, Scratch& scratch) {
+void apply(const CutMatrix& c, double* sums, const std::byte* returned, double* norms, Scratch& scratch) {
   const Matrix& x = *c.rows;
   const MuonPipeline& plan = *c.plan;
   if (x.diagnostics != nullptr) *x.diagnostics = {.step = *x.step, .skipped = *x.skipped};
@@ -242,7 +263,7 @@ void apply(const CutMatrix& c, double* sums, const std::byte* returned, const do
   const auto [damping, energy_copy] = scratch.lay_out([&](Arena& arena) { return damping_of<T>(c, arena); });
   s.c = damping;
   s.energy_copy = energy_copy;
-  s.column_energy = sums;
+  s.column_energy = watches_direction(plan) ? norms + kNorms : sums;
   s.base_squares = norms[0];
   s.direction_squares = norms[1];
   calibrate(x, plan.calibrate, plan.lr, s);                       // eq:tr_cal_main
@@ -259,7 +280,14 @@ void run_phase(CutPhase phase, const CutMatrix& x, const CutBuffers& b, Workspac
     case CutPhase::momentum: momentum<T>(x, sums, workspace.stage); break;
     case CutPhase::pack: pack<T>(x, sums, b.rows + x.packed); break;
     case CutPhase::orthogonalize: orthogonalize<T>(x, sums, b, workspace); break;
-    case CutPhase::row_scale: row_scale<T>(x, sums, b.returned, b.norms + x.norms, workspace.stage); break;
+    case CutPhase::row_scale: {
+      double* norms = b.norms + x.norms;
+      std::fill_n(norms, norms_of(*x.plan, x.n()), 0.0);
+      if (x.rows->m == 0 || !verdict_of(x, sums).active) break;
+      row_scale<T>(x, b.returned, norms, workspace.stage);
+      if (watches_direction(*x.plan)) direction_energy<T>(x, b.returned, norms + kNorms, workspace.stage);
+      break;
+    }
     case CutPhase::apply: apply<T>(x, sums, b.returned, b.norms + x.norms, workspace.stage); break;
   }
 }

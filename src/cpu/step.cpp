@@ -5,6 +5,12 @@
 
 namespace trasmuon::cpu {
 
+namespace {
+
+bool watches(const MuonPipeline& p, EnergyOf matrix) { return p.trust_region && p.trust_region->energy_of == matrix; }
+
+}  // namespace
+
 // Algorithm 1 of the paper, with its equation labels. NorMuon and Muon leave stages out or exchange their constants.
 template <class T>
 void run_phase(Phase phase, const MuonPipeline& p, const Matrix& x, Intermediates<T>& s, Scratch& scratch) {
@@ -13,6 +19,7 @@ void run_phase(Phase phase, const MuonPipeline& p, const Matrix& x, Intermediate
       // M <- b1 M + (1 - b1) G                                     eq:momentum_main
       // E_j = sum_i M_ij^2, in the same pass                       eq:col_energy
       momentum(x, p.momentum, s, scratch);
+      if (watches(p, EnergyOf::gradient)) gradient_energy(x, s, scratch);
       break;
 
     case Phase::orthogonalize:
@@ -25,6 +32,7 @@ void run_phase(Phase phase, const MuonPipeline& p, const Matrix& x, Intermediate
       // v <- b2 v + (1 - b2) mean_j O^2,  O_base = O / sqrt(v)     eq:rowscale_main, eq:rowscale_main1
       if (p.row_scale) row_scale(x, *p.row_scale, s, scratch);
       else unit_rows(x, p.calibrate.kind == CalibrateStage::Kind::rms, s, scratch);
+      if (watches(p, EnergyOf::direction)) direction_energy(x, s, scratch);
       break;
 
     case Phase::apply:
@@ -94,8 +102,10 @@ std::size_t intermediates_bytes(const Matrix& x, const MuonPipeline& plan) {
 template <class T>
 WorkspaceBytes workspace_bytes(const MuonPipeline& plan, const Matrix& x) {
   const std::size_t orthogonalization = plan.orthogonalize ? orthogonalize_scratch<T>(x, *plan.orthogonalize) : 0;
+  const bool own_energies = plan.trust_region && plan.trust_region->energy_of != EnergyOf::momentum;
+  const std::size_t energies = own_energies ? energy_scratch<T>(x) : 0;
   return {intermediates_bytes<T>(x, plan),
-          std::max({momentum_scratch(x), orthogonalization, row_scale_scratch(x), apply_scratch<T>(x)})};
+          std::max({momentum_scratch(x), energies, orthogonalization, row_scale_scratch(x), apply_scratch<T>(x)})};
 }
 template <class T>
 WorkspaceBytes workspace_bytes(const DionOptions&, const Matrix& x) {

@@ -81,6 +81,11 @@ template <class T>
 void unit_rows(const Matrix& x, bool norm_needed, Intermediates<T>& s, Scratch& scratch);
 template <class T>
 void calibrate(const Matrix& x, const CalibrateStage& stage, double lr, Intermediates<T>& s);
+/// Replaces the energies of the momentum by those of the gradient, or of O_base.
+template <class T>
+void gradient_energy(const Matrix& x, Intermediates<T>& s, Scratch& scratch);
+template <class T>
+void direction_energy(const Matrix& x, Intermediates<T>& s, Scratch& scratch);
 template <class T>
 void trust_region(const Matrix& x, const TrustRegionStage& stage, Intermediates<T>& s);
 template <class T>
@@ -97,6 +102,8 @@ std::size_t momentum_scratch(const Matrix& x);
 template <class T>
 std::size_t orthogonalize_scratch(const Matrix& x, const OrthogonalizeStage& stage);
 std::size_t row_scale_scratch(const Matrix& x);
+template <class T>
+std::size_t energy_scratch(const Matrix& x);
 template <class T>
 std::size_t apply_scratch(const Matrix& x);
 std::size_t adamw_scratch(const Matrix& x);

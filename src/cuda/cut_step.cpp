@@ -15,6 +15,8 @@ namespace {
 
 DeviceView device_view(const MatrixView& x) { return {x.data, x.row_stride, x.dtype}; }
 
+bool watches(const MuonPipeline& p, EnergyOf matrix) { return p.trust_region && p.trust_region->energy_of == matrix; }
+
 int chunks_along(int size, int chunk) { return (size + chunk - 1) / chunk; }
 
 std::vector<Chunk> chunks_of(const std::vector<DeviceMatrix>& matrices) {
@@ -143,8 +145,10 @@ void CutRun::refresh(Table& table, const CutStep& step, cudaStream_t stream) {
     d.gamma_sum = m.gamma_sum;
     d.step = m.step;
     d.skipped = m.skipped;
+    d.eta_average = m.eta_average;
     d.energy = cut[k].sums = b.sums + x.sums;
     if (b.norms != nullptr) cut[k].norms = b.norms + x.norms;
+    if (b.norms != nullptr && watches_direction(*x.plan)) d.energy = cut[k].norms + kNorms;
     if (!table.plan.orthogonalize) continue;
     if (b.rows != nullptr) d.input.data = b.rows + x.packed;
     if (b.returned != nullptr) d.direction.data = const_cast<std::byte*>(b.returned) + x.packed;
@@ -174,12 +178,14 @@ void CutRun::enqueue_rows(CutPhase phase, const Table& table, cudaStream_t strea
     case CutPhase::momentum:
       if (rows_here) enqueue_momentum_parts(t.step, stream);
       enqueue_cut_sums(t, stream);
+      if (rows_here && watches(table.plan, EnergyOf::gradient)) enqueue_gradient_energy(t.step, stream);
       break;
     case CutPhase::pack: enqueue_cut_pack(t, stream); break;
     case CutPhase::orthogonalize: break;
     case CutPhase::row_scale:
       if (rows_here) enqueue_row_scale_squares(t.step, stream);
       enqueue_cut_row_scale(t, stream);
+      if (rows_here && watches(table.plan, EnergyOf::direction)) enqueue_direction_energy(t.step, stream);
       break;
     case CutPhase::apply:
       enqueue_cut_commit(t, stream);

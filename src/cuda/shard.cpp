@@ -189,6 +189,7 @@ std::vector<DeviceMatrix> Shard::current_table(std::span<const Matrix> group) co
     d.c_sum = x.c_sum;
     d.e_ref = x.e_ref;
     d.gamma_sum = x.gamma_sum;
+    d.eta_average = x.eta_average;
     d.step = x.step;
     d.skipped = x.skipped;
   }

@@ -29,6 +29,7 @@ set(cuda_kernels
   passes/cut_rows.cu
   passes/diagnostics.cu
   passes/dion.cu
+  passes/energy.cu
   passes/load_store.cu
   passes/momentum.cu
   passes/row_scale.cu

@@ -6,6 +6,9 @@
 namespace trasmuon::cuda {
 namespace {
 
+/// Whether the trust region is enqueued beside the orthogonalization.
+bool runs_beside(const MuonPipeline& p) { return p.trust_region && !p.trust_region->needs_direction(); }
+
 // Algorithm 1 of the paper, with its equation labels. Which stages a rule has is decided by the plan: here and in the
 // scalars that the kernels read.
 void enqueue_phase(Phase phase, const MuonPipeline& p, const Shard& shard, const StepTables& tables, SideStream& side,
@@ -19,7 +22,12 @@ void enqueue_phase(Phase phase, const MuonPipeline& p, const Shard& shard, const
       // c_inst where r_j > k                                       eq:clip_main, eq:trigger_gate
       // c_ema, c_avg, c                                            eq:ema_main, eq:sf_main
       // Here, on a stream of its own: c needs the energies alone, and the next pass leaves multiprocessors free.
-      if (p.trust_region) side.fork(stream, [&](cudaStream_t forked) { enqueue_trust_region(tables, forked); });
+      if (runs_beside(p)) {
+        side.fork(stream, [&](cudaStream_t forked) {
+          if (p.trust_region->energy_of == EnergyOf::gradient) enqueue_gradient_energy(tables, forked);
+          enqueue_trust_region(tables, forked);
+        });
+      }
       // M <- b1 M + (1 - b1) G                                     eq:momentum_main
       // M~ = M / ||M||_F, in the same pass                         eq:prenorm_main
       enqueue_momentum_write(tables, stream);
@@ -36,11 +44,17 @@ void enqueue_phase(Phase phase, const MuonPipeline& p, const Shard& shard, const
       // The last product of the iteration has summed the squares already, where it can.
       if (!shard.has_row_squares()) enqueue_row_scale_squares(tables, stream);
       enqueue_row_scale(tables, stream);
+      // The same trust region where it needs eta^ or the energies of O_base: after the kernel that computes these.
+      if (p.trust_region && p.trust_region->needs_direction()) {
+        if (p.trust_region->energy_of == EnergyOf::gradient) enqueue_gradient_energy(tables, stream);
+        if (p.trust_region->energy_of == EnergyOf::direction) enqueue_direction_energy(tables, stream);
+        enqueue_trust_region(tables, stream);
+      }
       break;
 
     case Phase::apply:
       // W <- (1 - eta lambda) W - eta^ O_base diag(c)              eq:trasmuon_update_main
-      if (p.trust_region) side.join(stream);
+      if (runs_beside(p)) side.join(stream);
       enqueue_apply(tables, stream);
       break;
   }

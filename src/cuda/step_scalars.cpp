@@ -25,9 +25,15 @@ void set_scalars(const DionOptions& o, StepScalars& s) {
 
 void set_scalars(const AdamWOptions& o, StepScalars& s) { s.adamw = o; }
 
-bool has_trust_region(const Plan& plan) {
-  const auto* pipeline = std::get_if<MuonPipeline>(&plan);
-  return pipeline != nullptr && pipeline->trust_region.has_value();
+/// Whether the trust regions of two plans take the same kernels in the same order.
+bool same_trust_region(const Plan& a, const Plan& b) {
+  const auto stage_of = [](const Plan& plan) {
+    const auto* pipeline = std::get_if<MuonPipeline>(&plan);
+    return pipeline != nullptr && pipeline->trust_region ? &*pipeline->trust_region : nullptr;
+  };
+  const TrustRegionStage *x = stage_of(a), *y = stage_of(b);
+  if (x == nullptr || y == nullptr) return x == y;
+  return x->energy_of == y->energy_of && x->needs_direction() == y->needs_direction();
 }
 
 }  // namespace
@@ -44,7 +50,7 @@ const OrthogonalizeStage* orthogonalization_of(const Plan& plan) {
 }
 
 bool same_kernels(const Plan& a, const Plan& b) {
-  if (a.index() != b.index() || has_trust_region(a) != has_trust_region(b)) return false;
+  if (a.index() != b.index() || !same_trust_region(a, b)) return false;
   const OrthogonalizeStage *x = orthogonalization_of(a), *y = orthogonalization_of(b);
   if (x == nullptr || y == nullptr) return x == y;
   return x->precision == y->precision && x->form == y->form && x->triples == y->triples;

@@ -69,10 +69,9 @@ struct Block {
   }
 };
 
-double cost_of(const Plan& plan, std::int64_t m, std::int64_t n) {
-  const auto* pipeline = std::get_if<MuonPipeline>(&plan);
-  if (pipeline == nullptr || !pipeline->orthogonalize) return 0;
-  return std::max(1.0, iteration_cost(m, n, static_cast<int>(pipeline->orthogonalize->triples.size())));
+double cost_of(const MuonPipeline& plan, std::int64_t m, std::int64_t n) {
+  if (!plan.orthogonalize) return 0;
+  return std::max(1.0, iteration_cost(m, n, static_cast<int>(plan.orthogonalize->triples.size())));
 }
 
 /// Lists the row blocks of all cut parameters.
@@ -90,7 +89,8 @@ std::vector<Block> blocks_of(ParameterTable& table, const ShardedStepOptions& op
       block.rows = {first, entry.layout.blocks[b]};
       block.held = ranges_of(options, p, parameters);
       block.group = entry.group;
-      block.cost = cost_of(plans[entry.group], block.rows.count, entry.layout.n);
+      block.matrix.plan = &std::get<MuonPipeline>(plans[entry.group]);
+      block.cost = cost_of(*block.matrix.plan, block.rows.count, entry.layout.n);
       first += block.rows.count;
       blocks.push_back(std::move(block));
     }
@@ -114,7 +114,7 @@ void lay_out_sums(std::vector<Block>& blocks, ExchangeSizes& sizes) {
     block.matrix.sums = sizes.sums;
     block.matrix.norms = sizes.norms;
     sizes.sums += sums_of(block.matrix.n());
-    sizes.norms += kNormsOfMatrix;
+    sizes.norms += norms_of(*block.matrix.plan, block.matrix.n());
   }
 }
 

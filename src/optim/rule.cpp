@@ -76,9 +76,11 @@ std::vector<StateSpec> state_specs(const Options& options, const ParameterLayout
     specs = {{"momentum", momentum_type(options, real), shape}};
     if (!std::holds_alternative<MuonOptions>(options))
       specs.push_back({"v_row", real, {layout.batch * layout.rows.count}});
-    if (std::holds_alternative<TrasMuonOptions>(options)) {
-      specs.push_back({"e_ref", DType::f64, {matrices}});
+    if (const auto* trasmuon = std::get_if<TrasMuonOptions>(&options)) {
+      const bool history = trasmuon->reference == Reference::history;
+      specs.push_back({"e_ref", DType::f64, history ? Shape{matrices, layout.n} : Shape{matrices}});
       specs.push_back({"gamma_sum", DType::f64, {matrices}});
+      if (trasmuon->gamma == Gamma::Kind::eta_hat) specs.push_back({"eta_avg", DType::f64, {matrices}});
       specs.push_back({"c_sum", DType::f64, {matrices, layout.n}});
       specs.push_back({"c_ema", real, {matrices, layout.n}});
       specs.push_back({"c_last", real, {matrices, layout.n}});
@@ -114,6 +116,10 @@ const char* changed_state_field(const Options& before, const Options& after) {
         if constexpr (requires { o.momentum_dtype; }) {
           if (o.momentum_dtype != now.momentum_dtype) return "momentum_dtype";
         }
+        if constexpr (requires { o.reference; }) {
+          if (o.reference != now.reference) return "reference";
+          if ((o.gamma == Gamma::Kind::eta_hat) != (now.gamma == Gamma::Kind::eta_hat)) return "gamma";
+        }
         return nullptr;
       },
       before);
@@ -139,8 +145,10 @@ void bind_state(const Options& options, const ParameterLayout& layout, const Sta
     x.c_ema = at(state["c_ema"], index * layout.n);
     x.c_last = at(state["c_last"], index * layout.n);
     x.c_sum = at<double>(state["c_sum"], index * layout.n);
-    x.e_ref = at<double>(state["e_ref"], index);
+    const TensorView& e_ref = state["e_ref"];
+    x.e_ref = at<double>(e_ref, e_ref.shape.rank() == 2 ? index * layout.n : index);
     x.gamma_sum = at<double>(state["gamma_sum"], index);
+    if (state.has("eta_avg")) x.eta_average = at<double>(state["eta_avg"], index);
   }
 }
 

@@ -13,9 +13,10 @@
 namespace trasmuon {
 namespace {
 
-bool orthogonalizes(const Plan& plan) {
-  const auto* pipeline = std::get_if<MuonPipeline>(&plan);
-  return pipeline != nullptr && pipeline->orthogonalize.has_value();
+/// Returns the field that decides what travels and differs between two plans, or null.
+const char* changed_exchange(const MuonPipeline& before, const MuonPipeline& after) {
+  if (before.orthogonalize.has_value() != after.orthogonalize.has_value()) return "orthogonalize";
+  return watches_direction(before) != watches_direction(after) ? "energy_of" : nullptr;
 }
 
 std::size_t total(const std::vector<std::size_t>& sizes) {
@@ -90,9 +91,10 @@ struct ShardedStep::Impl {
     if (table.in_sharded_step) throw Error("sharded step: another step of this optimizer is under way");
     std::vector<Plan> next = plans_of(table);
     for (const std::size_t g : exchange.groups) {
-      // It decides what travels.
-      if (orthogonalizes(next[g]) == orthogonalizes(plans[g])) continue;
-      throw Error("sharded step: group " + std::to_string(g) + "'s orthogonalize cannot change after construction");
+      const char* field = changed_exchange(std::get<MuonPipeline>(plans[g]), std::get<MuonPipeline>(next[g]));
+      if (field == nullptr) continue;
+      throw Error("sharded step: group " + std::to_string(g) + "'s " + field +
+                  " cannot change after construction: it decides what travels");
     }
     table.bind_gradients(gradients);
     plans = std::move(next);

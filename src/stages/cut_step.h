@@ -36,8 +36,8 @@ struct CutMatrix {
   Matrix* rows = nullptr;              ///< this rank's rows, perhaps none, and their state
   const MuonPipeline* plan = nullptr;  ///< of this step
   DType wire = DType::f32;             ///< of packed rows
-  std::size_t sums = 0;                ///< index of its first double, see SumsOfMatrix
-  std::size_t norms = 0;               ///< index of ||O_base||_F^2; ||O||_F^2 follows
+  std::size_t sums = 0;                ///< index of its first double, see sums_of
+  std::size_t norms = 0;               ///< index of its first double, see norms_of
   std::size_t packed = 0;              ///< offset of this rank's rows in the rows sent, and of O's on their way back
   bool owned = false;                  ///< this rank orthogonalizes it
   std::vector<PackedRows> gathered;    ///< where an owner finds the rows of each rank, and puts those of O
@@ -50,9 +50,17 @@ struct CutMatrix {
   std::int64_t n() const { return rows->n; }
 };
 
-/// Energies E_j, squared norm of the input, tally.
+/// Energies E_j of momentum or gradient, squared norm of the input, tally.
 inline std::size_t sums_of(std::int64_t n) { return static_cast<std::size_t>(n) + 2; }
-inline constexpr std::size_t kNormsOfMatrix = 2;
+/// Whether E_j are of O_base, and travel with the norms.
+inline bool watches_direction(const MuonPipeline& plan) {
+  return plan.trust_region && plan.trust_region->energy_of == EnergyOf::direction;
+}
+/// ||O_base||_F^2, ||O||_F^2 and, if they are of O_base, the energies E_j.
+constexpr std::size_t kNorms = 2;
+inline std::size_t norms_of(const MuonPipeline& plan, std::int64_t n) {
+  return kNorms + (watches_direction(plan) ? static_cast<std::size_t>(n) : 0);
+}
 
 /// Memory that the caller lends for a step.
 struct CutBuffers {

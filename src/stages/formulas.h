@@ -71,33 +71,77 @@ TRASMUON_FORMULA double calibrated_step(const CalibrateStage& stage, double lr, 
 
 // ---- Trust region ------------------------------------------------------------------------------------------------
 
-/// The median of an even number of energies                                                eq:ecur_quantile
-TRASMUON_FORMULA double middle(double lower, double upper) { return lower + (upper - lower) / 2; }
+/// Where the reference stands among the energies in ascending order: `share` of the way from rank `low` (0 = smallest)
+/// to the next.
+struct QuantilePosition {
+  std::int64_t low;
+  double share;
+};
 
-/// E_ref <- bE E_ref + (1 - bE) median_j E_j                                               eq:eref_main
-TRASMUON_FORMULA double next_reference(const TrustRegionStage& stage, double e_ref, double median) {
-  return stage.beta_energy * e_ref + (1 - stage.beta_energy) * median;
+TRASMUON_FORMULA QuantilePosition quantile_position(const TrustRegionStage& stage, std::int64_t n) {
+  const double count = static_cast<double>(n);
+  if (stage.quantile_rule == QuantileRule::nearest) {
+    const double rank = fmin(fmax(floor(stage.quantile * count + 0.5), 1.0), count);
+    return {static_cast<std::int64_t>(rank) - 1, 0};
+  }
+  const double position = stage.quantile * (count - 1), low = floor(position);
+  return {static_cast<std::int64_t>(low), position - low};
 }
 
-/// The energy that the column energies of a step are compared with.
+/// E_cur, the quantile of the energies                                                     eq:ecur_quantile
+TRASMUON_FORMULA double between(double lower, double upper, double share) { return lower + (upper - lower) * share; }
+
+/// E_ref <- bE E_ref + (1 - bE) E_cur                                                      eq:eref_main
+TRASMUON_FORMULA double next_reference(const TrustRegionStage& stage, double e_ref, double e_cur, std::int64_t t) {
+  if (stage.reference_start == ReferenceStart::first && t == 1) return e_cur;
+  return stage.beta_energy * e_ref + (1 - stage.beta_energy) * e_cur;
+}
+
+/// The energy that the energy of a column is compared with.
 struct EnergyReference {
   double value;  ///< E_ref; guard (b): without the bias of its start at zero
   bool dead;     ///< guard (e): there is no energy to compare with
 };
 
-TRASMUON_FORMULA double unbiased_reference(const TrustRegionStage& stage, double e_ref, std::int64_t t) {
-  return stage.guarded ? e_ref / (1 - pow(stage.beta_energy, static_cast<double>(t))) : e_ref;
+/// What an average after t steps is divided by. Guard (b): the bias of its start at zero.
+TRASMUON_FORMULA double reference_bias(const TrustRegionStage& stage, std::int64_t t) {
+  if (stage.reference_start != ReferenceStart::corrected) return 1;
+  return 1 - pow(stage.beta_energy, static_cast<double>(t));
 }
 
 /// `largest`: the largest energy of the step. The test is relative to it, and so independent of the gradient's scale.
 TRASMUON_FORMULA EnergyReference energy_reference(const TrustRegionStage& stage, double value, double largest) {
-  return {value, stage.guarded && !(value > stage.eps_energy * largest)};
+  return {value, stage.eps_energy > 0 && !(value > stage.eps_energy * largest)};
+}
+
+/// With `reference = history`: what the energies of step t are divided by before they are compared and averaged. The
+/// momentum starts at zero, so its energy grows in the first steps although no gradient does.
+TRASMUON_FORMULA double history_bias(const TrustRegionStage& stage, std::int64_t t) {
+  if (stage.reference_start != ReferenceStart::corrected) return 1;
+  const double bias = 1 - pow(stage.momentum_beta, static_cast<double>(t));
+  return bias * bias;
+}
+
+/// The reference of a column with this average of its energies before step t; `bias`: reference_bias of step t - 1. A
+/// column without a history is not damped, whatever the guards.
+TRASMUON_FORMULA EnergyReference history_reference(const TrustRegionStage& stage, double average, double bias,
+                                                   double largest) {
+  const double value = bias > 0 ? average / bias : 0;
+  return {value, !(value > stage.eps_energy * largest)};
+}
+
+/// The average of a column's energies after step t; `bias`: reference_bias of step t. A column without a history starts
+/// one with this energy: next to the zeros of the past, it would look like a burst for a long time.
+TRASMUON_FORMULA double next_history(const TrustRegionStage& stage, const EnergyReference& before, double average,
+                                     double energy, double bias) {
+  if (before.dead && stage.reference_start != ReferenceStart::zero) return energy * bias;
+  return stage.beta_energy * average + (1 - stage.beta_energy) * energy;
 }
 
 /// r_j = E_j / E_ref                                                                       eq:ratio
 TRASMUON_FORMULA double energy_ratio(const TrustRegionStage& stage, const EnergyReference& reference, double energy) {
-  if (!stage.guarded) return energy / (reference.value + stage.eps);
-  return reference.dead ? energy / (reference.value + stage.eps_energy) : energy / reference.value;
+  if (reference.dead && stage.reference == Reference::history) return 1;
+  return energy / (reference.value + (reference.dead ? stage.eps_energy : stage.eps_reference));
 }
 
 /// Returns c_inst of a column with this energy.
@@ -105,20 +149,23 @@ TRASMUON_FORMULA double instant_damping(const TrustRegionStage& stage, const Ene
                                         double energy) {
   if (reference.dead) return 1;
   const double r = energy_ratio(stage, reference, energy);
-  if (!(r > stage.trigger)) return 1;                  // eq:trigger_gate
-  const double eps = stage.guarded ? 0.0 : stage.eps;  // guard (c): r > 0 here, so the energy is not zero
+  if (!(r > stage.trigger)) return 1;  // eq:trigger_gate
+  // Guard (c): no eps. r > 0 here, so the energy is not zero.
   const double raw = stage.clip == Clip::soft
-                         ? 1 / (1 + stage.alpha * log1p(r))                         // eq:clip_main
-                         : sqrt(stage.trigger * reference.value / (energy + eps));  // eq:hard_col_clip
+                         ? 1 / (1 + stage.alpha * log1p(r))                                         // eq:clip_main
+                         : sqrt(stage.trigger * reference.value / (energy + stage.eps_reference));  // eq:hard_col_clip
   return fmin(fmax(raw, stage.c_min), 1.0);
 }
 
 /// Returns whether columns are damped at all in step t.
 TRASMUON_FORMULA bool is_damped(const TrustRegionStage& stage, std::int64_t m, std::int64_t n, std::int64_t t) {
-  return stage.clip != Clip::none && (m < n ? m : n) >= stage.min_damped_dim && t > stage.warmup;
+  const std::int64_t size = stage.damped_dim == DampedDim::smaller && m < n ? m : n;
+  return stage.clip != Clip::none && size >= stage.min_damped_dim && t > stage.warmup;
 }
 /// Returns whether c_ema is updated in step t.
-TRASMUON_FORMULA bool is_gate_step(const TrustRegionStage& stage, std::int64_t t) { return t % stage.period == 0; }
+TRASMUON_FORMULA bool is_gate_step(const TrustRegionStage& stage, std::int64_t t) {
+  return t % stage.period == 0 || (stage.gate_first_step && t == 1);
+}
 
 /// c_ema <- bc c_ema + (1 - bc) c_inst                                                     eq:ema_main
 template <class T>
@@ -126,17 +173,31 @@ TRASMUON_FORMULA T next_c_ema(const TrustRegionStage& stage, T c_ema, double c_i
   return static_cast<T>(stage.beta_clip * static_cast<double>(c_ema) + (1 - stage.beta_clip) * c_inst);
 }
 
+/// The average of eta^, if gamma is taken from it.
+TRASMUON_FORMULA double next_eta_average(const TrustRegionStage& stage, double average, double eta_hat,
+                                         std::int64_t t) {
+  return t == 1 ? eta_hat : stage.beta_gamma * average + (1 - stage.beta_gamma) * eta_hat;
+}
+
+/// gamma^2, the weight of step t in c_avg; eta^ and its average count only if gamma is taken from them.   eq:sf_main
+TRASMUON_FORMULA double step_weight(const TrustRegionStage& stage, double eta_hat, double eta_average, std::int64_t t) {
+  if (!stage.average_warmup && t <= stage.warmup) return 0;
+  if (!stage.gamma_from_step) return stage.gamma * stage.gamma;
+  const double gamma = fmin(fmax(eta_hat, stage.gamma_low * eta_average), stage.gamma_high * eta_average);
+  return gamma * gamma;
+}
+
 /// c_avg = C / S. Guard (d): no eps beside a sum of squared learning rates.                eq:sf_main
 TRASMUON_FORMULA double average_damping(const TrustRegionStage& stage, double c_sum, double gamma_sum) {
-  if (!stage.guarded) return c_sum / (gamma_sum + stage.eps);
-  return gamma_sum > 0 ? c_sum / gamma_sum : 1.0;
+  if (!(gamma_sum > 0)) return stage.average_start == AverageStart::one ? 1.0 : 0.0;
+  return c_sum / (gamma_sum + stage.eps_average);
 }
 
 /// c = (1 - rho) c_ema + rho c_avg. Guard (d): c stays in [c_min, 1].                      eq:sf_main
 template <class T>
 TRASMUON_FORMULA T damping(const TrustRegionStage& stage, bool damped, T c_ema, double c_avg) {
   double c = damped ? (1 - stage.rho) * static_cast<double>(c_ema) + stage.rho * c_avg : 1.0;
-  if (stage.guarded) c = fmin(fmax(c, stage.c_min), 1.0);
+  if (stage.clamp_damping) c = fmin(fmax(c, stage.c_min), 1.0);
   return static_cast<T>(c);
 }
 

@@ -41,14 +41,15 @@ struct Matrix {
   MatrixView momentum;  ///< compute type, or bf16; AdamW's first moment
 
   // State beside the momentum; null where the rule has none.
-  void* v_row = nullptr;    ///< m, compute type
-  void* c_ema = nullptr;    ///< n, compute type
-  void* c_last = nullptr;   ///< n, compute type
-  double* c_sum = nullptr;  ///< n: C of the paper
-  double* e_ref = nullptr;
-  double* gamma_sum = nullptr;  ///< S of the paper
-  MatrixView second_moment;     ///< AdamW
-  MatrixView basis;             ///< Dion's Q, n x r
+  void* v_row = nullptr;          ///< m, compute type
+  void* c_ema = nullptr;          ///< n, compute type
+  void* c_last = nullptr;         ///< n, compute type
+  double* c_sum = nullptr;        ///< n: C of the paper
+  double* e_ref = nullptr;        ///< one; n if the reference is the columns' history
+  double* gamma_sum = nullptr;    ///< S of the paper
+  double* eta_average = nullptr;  ///< of eta^; null unless gamma is taken from it
+  MatrixView second_moment;       ///< AdamW
+  MatrixView basis;               ///< Dion's Q, n x r
   std::int64_t* step = nullptr;
   std::int64_t* skipped = nullptr;
 

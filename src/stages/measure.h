@@ -12,7 +12,7 @@
 // Diagnostics from vectors in host memory: the same numbers on every device.
 namespace trasmuon {
 
-/// NaN has no order, so selecting or sorting among NaN is undefined. Only literal mode lets NaN get this far.
+/// NaN has no order, so selecting or sorting among NaN is undefined. Only without skip_nonfinite does NaN get this far.
 inline bool has_nan(std::span<const double> values) {
   return std::any_of(values.begin(), values.end(), [](double x) { return std::isnan(x); });
 }
@@ -27,11 +27,8 @@ inline double quantile95(std::span<double> values) {
   return values[below] + (position - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
-/// `ratios`: memory for as many numbers as there are energies.
-inline void measure_ratios(const TrustRegionStage& stage, const EnergyReference& reference,
-                           std::span<const double> energies, std::span<double> ratios, Diagnostics& d) {
-  std::transform(energies.begin(), energies.end(), ratios.begin(),
-                 [&](double energy) { return energy_ratio(stage, reference, energy); });
+/// Takes the energy ratios r_j of a step; sorts them.
+inline void measure_ratios(std::span<double> ratios, Diagnostics& d) {
   d.r_max = *std::max_element(ratios.begin(), ratios.end());
   d.r_q95 = quantile95(ratios);
 }

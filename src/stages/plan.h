@@ -68,11 +68,32 @@ struct TrustRegionStage {
   std::int64_t period = 1;
   std::int64_t warmup = 0;
   double rho = 0.1;
-  double gamma = 0;
-  double eps = 1e-8;
+  bool gate_first_step = false;
+
+  EnergyOf energy_of = EnergyOf::momentum;
+  double momentum_beta = 0;  ///< decay of the momentum if the energies are of the momentum, else 0
+  Reference reference = Reference::columns;
+  ReferenceStart reference_start = ReferenceStart::corrected;
+  double quantile = 0.5;
+  QuantileRule quantile_rule = QuantileRule::interpolated;
   double eps_energy = 1e-30;
+  double eps_reference = 0;
+
+  bool gamma_from_step = false;  ///< gamma is eta^, limited by its average; else the number `gamma`
+  double gamma = 0;
+  double beta_gamma = 0.9;
+  double gamma_low = 0.3;
+  double gamma_high = 3;
+  bool average_warmup = true;
+  AverageStart average_start = AverageStart::one;
+  double eps_average = 0;
+  bool clamp_damping = true;
+
   std::int64_t min_damped_dim = 1;
-  bool guarded = true;
+  DampedDim damped_dim = DampedDim::smaller;
+
+  /// Whether c depends on the direction, and so cannot be computed before it.
+  bool needs_direction() const { return energy_of == EnergyOf::direction || gamma_from_step; }
 };
 
 /// Muon, NorMuon and TrasMuon: one pipeline with stages on or off.
@@ -88,7 +109,8 @@ struct MuonPipeline {
 };
 
 /// Where the pipeline can be cut. Ranks that hold rows of one matrix exchange data after each phase but the last:
-/// column energies, squared norm and the rows of the input; the rows of O; the squared norm of O_base.
+/// column energies, squared norm and the rows of the input; the rows of O; the squared norm of O_base, and its column
+/// energies if those are watched.
 enum class Phase : std::uint8_t {
   momentum,       ///< on every rank, for its rows
   orthogonalize,  ///< on the rank that owns the matrix

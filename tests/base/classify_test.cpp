@@ -93,6 +93,21 @@ TEST(Classify, RefusesWithReason) {
   EXPECT_EQ(error_of(kSmall, {{"*", Family::adamw}}), "classify: none of the 4" + none_left);
 }
 
+TEST(Classify, TheReleasesRoutingLooksAtTheNumberOfDimensionsAlone) {
+  const std::vector<NamedShape> model = {{"wte.weight", {100, 8}},    {"h.0.attn.weight", {24, 8}},
+                                         {"ln_f.weight", {8}},        {"conv.weight", {8, 4, 3, 3}},
+                                         {"h.0.experts", {4, 8, 16}}, {"lm_head.bias", {1, 100}}};
+  const auto table = classify(model, {}, routing_for("released"));
+  for (std::size_t i : {0, 1, 5}) EXPECT_EQ(table[i].family, Family::matrix) << table[i].name;
+  for (std::size_t i : {2, 3, 4}) EXPECT_EQ(table[i].family, Family::adamw) << table[i].name;
+  EXPECT_EQ(table[0].reason, "two dimensions");
+  const FamilyOverride change{"wte.*", Family::adamw};
+  EXPECT_EQ(classify(model, {&change, 1}, Routing::released)[0].family, Family::adamw);
+  EXPECT_EQ(routing_for("default"), Routing::standard);
+  EXPECT_EQ(test::error_of([] { routing_for("paper"); }),
+            "classify: preset must be one of default, released, got 'paper'");
+}
+
 TEST(Classify, TableIsAlignedWithTotals) {
   EXPECT_EQ(to_string(classify(kSmall)),
             "parameter        shape         elements  family  reason\n"

@@ -45,7 +45,9 @@ TEST(Options, DefaultsAreTheDocumentedOnes) {
                                                           {"warmup", "0"},
                                                           {"rho", "0.1"},
                                                           {"gamma", "lr"},
-                                                          {"literal", "false"},
+                                                          {"reference", "columns"},
+                                                          {"reference_start", "corrected"},
+                                                          {"skip_nonfinite", "true"},
                                                           {"eps_energy", "1e-30"},
                                                           {"min_damped_dim", "8"}};
   for (const auto& [field, value] : expected) EXPECT_EQ(get_field(o, field), value) << field;
@@ -65,7 +67,7 @@ TEST(Options, EveryNumericFieldOfEveryRuleRefusesNaNAndInfinityByName) {
           visit_fields(o, [&](const char* name, auto& member, const Range& range, const char* description) {
             EXPECT_GT(std::string(description).size(), 5u);
             using F = std::remove_cvref_t<decltype(member)>;
-            if constexpr (std::is_same_v<F, double> || std::is_same_v<F, std::optional<double>>) {
+            if constexpr (std::is_same_v<F, double> || std::is_same_v<F, Gamma>) {
               const F good = member;
               for (double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
                 member = bad;
@@ -108,10 +110,27 @@ TEST(Options, ValuesOutsideTheirRangeAreNamed) {
   EXPECT_EQ(setting(o, "warmup", "-1"), "trasmuon: warmup must be >= 0, got -1");
   EXPECT_EQ(setting(o, "rho", "1.5"), "trasmuon: rho must be in [0, 1], got 1.5");
   EXPECT_EQ(setting(o, "gamma", "-1"), "trasmuon: gamma must be in [0, 1e+20], got -1");
-  EXPECT_EQ(setting(o, "gamma", "eta"), "trasmuon: gamma must be a number or lr, got 'eta'");
-  EXPECT_EQ(setting(o, "eps_energy", "0"), "trasmuon: eps_energy must be > 0, got 0");
+  EXPECT_EQ(setting(o, "gamma", "eta"), "trasmuon: gamma must be a number, lr or eta_hat, got 'eta'");
+  EXPECT_EQ(setting(o, "eps_energy", "-1"), "trasmuon: eps_energy must be >= 0, got -1");
   EXPECT_EQ(setting(o, "min_damped_dim", "0"), "trasmuon: min_damped_dim must be >= 1, got 0");
-  EXPECT_EQ(setting(o, "literal", "yes"), "trasmuon: literal must be true or false, got 'yes'");
+  EXPECT_EQ(setting(o, "gate_first_step", "yes"), "trasmuon: gate_first_step must be true or false, got 'yes'");
+  EXPECT_EQ(setting(o, "beta_gamma", "1"), "trasmuon: beta_gamma must be in [0, 1), got 1");
+  EXPECT_EQ(setting(o, "gamma_low", "1.5"), "trasmuon: gamma_low must be in [0, 1], got 1.5");
+  EXPECT_EQ(setting(o, "gamma_high", "0.5"), "trasmuon: gamma_high must be in [1, 1e+10], got 0.5");
+  EXPECT_EQ(setting(o, "energy_of", "m"), "trasmuon: energy_of must be one of momentum, gradient, direction, got 'm'");
+  EXPECT_EQ(setting(o, "reference", "median"), "trasmuon: reference must be one of columns, history, got 'median'");
+  EXPECT_EQ(setting(o, "reference_start", "one"),
+            "trasmuon: reference_start must be one of corrected, zero, first, got 'one'");
+  EXPECT_EQ(setting(o, "quantile", "1.5"), "trasmuon: quantile must be in [0, 1], got 1.5");
+  EXPECT_EQ(setting(o, "quantile_rule", "lower"),
+            "trasmuon: quantile_rule must be one of interpolated, nearest, got 'lower'");
+  EXPECT_EQ(setting(o, "eps_reference", "-1"), "trasmuon: eps_reference must be >= 0, got -1");
+  EXPECT_EQ(setting(o, "eps_average", "-1"), "trasmuon: eps_average must be >= 0, got -1");
+  EXPECT_EQ(setting(o, "average_start", "1"), "trasmuon: average_start must be one of one, zero, got '1'");
+  EXPECT_EQ(setting(o, "damped_dim", "rows"), "trasmuon: damped_dim must be one of smaller, columns, got 'rows'");
+  EXPECT_EQ(setting(o, "input_eps", "none"), "trasmuon: input_eps must be one of capped, twice, once, got 'none'");
+  EXPECT_EQ(setting(o, "row_eps", "none"), "trasmuon: row_eps must be one of inside, outside, got 'none'");
+  EXPECT_EQ(setting(o, "eps_calibration", "0"), "trasmuon: eps_calibration must be >= 1e-30, got 0");
   EXPECT_EQ(setting(o, "lr", "fast"), "trasmuon: lr must be a number, got 'fast'");
   EXPECT_EQ(setting(o, "learning_rate", "1"), "trasmuon: has no field 'learning_rate'");
   EXPECT_EQ(setting(TrasMuonOptions{.trigger = 0}, "clip", "hard"),
@@ -152,7 +171,10 @@ TEST(Options, EveryFieldSurvivesARoundTripThroughText) {
   set_field(o, "gamma", "0.5");
   EXPECT_EQ(std::get<TrasMuonOptions>(o).gamma, 0.5);
   set_field(o, "gamma", "lr");
-  EXPECT_FALSE(std::get<TrasMuonOptions>(o).gamma.has_value());
+  EXPECT_EQ(std::get<TrasMuonOptions>(o).gamma, Gamma());
+  set_field(o, "gamma", "eta_hat");
+  EXPECT_EQ(std::get<TrasMuonOptions>(o).gamma, Gamma::Kind::eta_hat);
+  EXPECT_EQ(get_field(o, "gamma"), "eta_hat");
   set_field(o, "clip", "hard");
   EXPECT_EQ(std::get<TrasMuonOptions>(o).clip, Clip::hard);
 }

@@ -51,6 +51,13 @@ static void test_classify(void) {
   CHECK(strstr(text, "wte.weight       [100, 8]           800  adamw   embedding\n") != NULL);
   CHECK_OK(trasmuon_classify(parameters, 3, &override, 1, families, NULL));
   CHECK(families[0] == TRASMUON_FAMILY_MATRIX);
+  CHECK_OK(trasmuon_classify_preset("default", parameters, 3, NULL, 0, families, NULL));
+  CHECK(families[0] == TRASMUON_FAMILY_ADAMW);
+  CHECK_OK(trasmuon_classify_preset("released", parameters, 3, NULL, 0, families, &text));
+  CHECK(families[0] == TRASMUON_FAMILY_MATRIX && families[2] == TRASMUON_FAMILY_ADAMW);
+  CHECK(strstr(text, "two dimensions") != NULL);
+  CHECK_REFUSED(trasmuon_classify_preset("paper", parameters, 3, NULL, 0, families, NULL),
+                "classify: preset must be one of default, released, got 'paper'");
 
   families[0] = -1;
   override.family = 2;

@@ -20,6 +20,9 @@ void test_null_arguments(void) {
 #define NULL_IN(function, arguments, name) CHECK_NULL(function arguments, #function ": " name " must not be NULL")
   NULL_IN(trasmuon_options_create, (NULL, &options), "rule");
   NULL_IN(trasmuon_options_create, ("muon", NULL), "options");
+  NULL_IN(trasmuon_options_create_preset, (NULL, "default", &options), "rule");
+  NULL_IN(trasmuon_options_create_preset, ("muon", NULL, &options), "preset");
+  NULL_IN(trasmuon_options_create_preset, ("muon", "default", NULL), "options");
   NULL_IN(trasmuon_builder_create, (NULL), "builder");
   CHECK_OK(trasmuon_options_create("muon", &options));
   CHECK_OK(trasmuon_builder_create(&builder));
@@ -121,6 +124,7 @@ void test_null_arguments(void) {
   NULL_IN(trasmuon_classify, (NULL, 1, NULL, 0, &family, NULL), "parameters");
   NULL_IN(trasmuon_classify, (&shape, 1, NULL, 1, &family, NULL), "overrides");
   NULL_IN(trasmuon_classify, (&shape, 1, NULL, 0, NULL, NULL), "families");
+  NULL_IN(trasmuon_classify_preset, (NULL, &shape, 1, NULL, 0, &family, NULL), "preset");
   NULL_IN(trasmuon_get_num_threads, (NULL), "threads");
 #undef NULL_IN
 

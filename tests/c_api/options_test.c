@@ -1,6 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
+static void test_presets(void) {
+  trasmuon_options* options = NULL;
+  const char* text = NULL;
+  CHECK_OK(trasmuon_options_create_preset("trasmuon", "released", &options));
+  CHECK_OK(trasmuon_options_get(options, "reference_start", &text));
+  CHECK_TEXT(text, "first");
+  trasmuon_options_destroy(options);
+  CHECK_OK(trasmuon_options_create_preset("adamw", "released", &options));
+  CHECK_OK(trasmuon_options_get(options, "beta1", &text));
+  CHECK_TEXT(text, "0.95");
+  trasmuon_options_destroy(options);
+  CHECK_OK(trasmuon_options_create_preset("muon", "default", &options));
+  trasmuon_options_destroy(options);
+  options = NULL;
+  CHECK_REFUSED(trasmuon_options_create_preset("trasmuon", "letter", &options),
+                "trasmuon: preset must be one of default, paper, released, got 'letter'");
+  CHECK_REFUSED(trasmuon_options_create_preset("muon", "paper", &options), "muon: preset must be default, got 'paper'");
+  CHECK(options == NULL);
+}
+
 static void test_values(void) {
   trasmuon_options* options = NULL;
   const char* text = NULL;
@@ -86,6 +106,7 @@ static void test_fields(void) {
 }
 
 void test_options(void) {
+  test_presets();
   test_values();
   test_refusals();
   test_fields();

@@ -99,7 +99,8 @@ TEST(Step, RowShardsThatExchangeDataBetweenPhasesTakeTheWholeStep) {
   std::mt19937_64 rng(5);
   const auto w0 = test::random_values<double>(m * n, rng);
   for (const bool nesterov : {false, true}) {
-    const TrasMuonOptions options{.lr = 0.02, .eps = 1e-12, .nesterov = nesterov, .trigger = 1, .min_damped_dim = 1};
+    const TrasMuonOptions options{
+        .lr = 0.02, .eps = 1e-12, .nesterov = nesterov, .trigger = 1, .min_damped_dim = 1, .eps_calibration = 1e-12};
     test::Single<double> whole(options, w0, {m, n});
     Shard upper(w0, 0, 30, n), lower(w0, 30, m, n);
     Shard* const shards[] = {&upper, &lower};

@@ -49,7 +49,13 @@ TEST_F(CudaShardedStep, FollowsTheCpuInDouble) {
         Options(TrasMuonOptions{.lr = 0.02, .nesterov = true, .clip = Clip::hard, .min_damped_dim = 30}),
         Options(NorMuonOptions{}), Options(NorMuonOptions{.scaling = NorMuonScaling::code}), Options(MuonOptions{}),
         Options(TrasMuonOptions{.lr = 0.02, .orthogonalize = false}),
-        Options(TrasMuonOptions{.lr = 0.02, .row_scale = false, .calibrate = false})})
+        Options(TrasMuonOptions{.lr = 0.02, .row_scale = false, .calibrate = false}),
+        Options(TrasMuonOptions{.lr = 0.02, .energy_of = EnergyOf::gradient, .min_damped_dim = 1}),
+        Options(TrasMuonOptions{.lr = 0.02,
+        .gamma = Gamma::Kind::eta_hat,
+        .energy_of = EnergyOf::direction,
+        .reference = Reference::history,
+        .min_damped_dim = 1})})
     EXPECT_LE(distance_after<double>(rule, DType::f32, steps_of(50), memory), 1e-11) << describe(rule);
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "support/option_variants.h"
 #include "twins.h"
 
 namespace trasmuon::test {
@@ -12,14 +13,41 @@ TEST_F(CudaTrajectory, FollowsTheCpuInDouble) {
         Options(TrasMuonOptions{.lr = 0.02, .nesterov = true, .clip = Clip::hard}), Options(NorMuonOptions{}),
         Options(NorMuonOptions{.scaling = NorMuonScaling::code}), Options(MuonOptions{}),
         Options(TrasMuonOptions{.lr = 0.02, .orthogonalize = false}),
-        Options(TrasMuonOptions{.lr = 0.02, .row_scale = false, .calibrate = false, .literal = true}),
+        Options(TrasMuonOptions{.lr = 0.02, .row_scale = false, .calibrate = false, .skip_nonfinite = false}),
         Options(TrasMuonOptions{.lr = 0.02, .coefficients = "polar_express"})}) {
     const auto* trasmuon = std::get_if<TrasMuonOptions>(&options);
-    const bool skips = trasmuon == nullptr || !trasmuon->literal;
+    const bool skips = trasmuon == nullptr || trasmuon->skip_nonfinite;
     Twins<double> twins(options, options, memory);
     for (int t = 0; t < steps_of(50); ++t) twins.step(t % 7 == 3 ? 30 : 1, skips && t == 4 ? 2 : -1);
     EXPECT_LE(twins.distance(), 1e-11) << describe(options);
   }
+}
+
+TEST_F(CudaTrajectory, FollowsTheCpuWithEveryOptionAlone) {
+  const std::vector<Item> items = {{{9, 14}}, {{20, 7}}, {{7, 20}}, {{70, 30}, true}};
+  for (const Variant& variant : option_variants()) {
+    Twins<double> twins(variant.options, variant.options, memory, items, 1, {.diagnostics = true});
+    for (int t = 0; t < steps_of(15); ++t) twins.step(t % 7 == 3 ? 30 : 1);
+    EXPECT_LE(twins.distance(), 1e-11) << variant.name;
+    for (std::size_t i = 0; i < twins.count(); ++i) {
+      const double ours = twins.gpu().diagnostics(i)[0].r_max, theirs = twins.cpu().diagnostics(i)[0].r_max;
+      EXPECT_NEAR(ours, theirs, 1e-9 * theirs) << variant.name << ", parameter " << i;
+    }
+  }
+}
+
+// A recorded step has the kernels of the options it was recorded with.
+TEST_F(CudaTrajectory, TheMatrixThatIsWatchedCanBeChanged) {
+  Twins<double> twins(TrasMuonOptions{.lr = 0.02}, TrasMuonOptions{.lr = 0.02}, memory);
+  for (const char* watched : {"momentum", "direction", "gradient", "momentum"}) {
+    for (Optimizer* o : {&twins.cpu(), &twins.gpu()}) {
+      Options options = o->options(0);
+      set_field(options, "energy_of", watched);
+      o->set_options(0, options);
+    }
+    for (int t = 0; t < 4; ++t) twins.step();
+  }
+  EXPECT_LE(twins.distance(), 1e-11);
 }
 
 TEST_F(CudaTrajectory, FollowsTheCpuFor200Steps) {

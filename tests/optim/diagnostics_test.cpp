@@ -101,14 +101,16 @@ TEST(Diagnostics, OneEntryPerMatrixAndNotUpdatedWithoutAGradient) {
 
 TEST(Diagnostics, WarningsNameWeakSettings) {
   std::vector<float> w(4);
-  const Optimizer weak({{TrasMuonOptions{.beta_energy = 0.99, .period = 2, .rho = 0.5, .literal = true},
-                         {{"w", view(w.data(), {2, 2})}}}});
-  EXPECT_EQ(weak.warnings(),
-            (std::vector<std::string>{
-                "trasmuon: rho 0.5 > 0.3 nearly switches damping off",
-                "trasmuon: period 2 > 1 misses bursts of a single step",
-                "trasmuon: beta_energy 0.99 >= 0.99 lets the reference energy go stale",
-                "trasmuon: literal with warmup 0 < 100 damps every column at the start: E_ref begins at zero"}));
+  const Optimizer weak(
+      {{TrasMuonOptions{.beta_energy = 0.99, .period = 2, .rho = 0.5, .reference_start = ReferenceStart::zero},
+        {{"w", view(w.data(), {2, 2})}}}});
+  EXPECT_EQ(
+      weak.warnings(),
+      (std::vector<std::string>{
+          "trasmuon: rho 0.5 > 0.3 nearly switches damping off",
+          "trasmuon: period 2 > 1 misses bursts of a single step",
+          "trasmuon: beta_energy 0.99 >= 0.99 lets the reference energy go stale",
+          "trasmuon: reference_start zero with warmup 0 < 100 damps most columns at the start: E_ref begins too low"}));
   const Optimizer fine({{TrasMuonOptions{}, {{"w", view(w.data(), {2, 2})}}}});
   EXPECT_TRUE(fine.warnings().empty());
 }

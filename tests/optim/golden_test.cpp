@@ -12,8 +12,9 @@ namespace {
 
 std::vector<std::string> golden_files() {
   std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(TRASMUON_GOLDEN_DIR))
-    files.push_back(entry.path().string());
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(TRASMUON_GOLDEN_DIR)) {
+    if (entry.is_regular_file()) files.push_back(entry.path().string());
+  }
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -39,7 +40,7 @@ INSTANTIATE_TEST_SUITE_P(Files, Golden, testing::ValuesIn(golden_files()), [](co
   return name;
 });
 
-TEST(Golden, AllFilesArePresent) { EXPECT_EQ(golden_files().size(), 18u); }
+TEST(Golden, AllFilesArePresent) { EXPECT_EQ(golden_files().size(), 24u); }
 
 TEST(Golden, AWrongVectorIsNoticed) {
   // The replay must be able to fail: change one weight of one file by one part in 10^6.

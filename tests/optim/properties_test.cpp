@@ -151,11 +151,10 @@ TEST(NonFinite, OneBadEntrySkipsThatMatrixAndTouchesNothing) {
   }
 }
 
-TEST(NonFinite, LiteralModeDoesNotSkip) {
+TEST(NonFinite, WithoutTheGuardNothingIsSkipped) {
   // Many columns, some NaN: selecting a median among them must stay in bounds too.
   std::mt19937_64 rng(47);
-  Single<double> one(TrasMuonOptions{.literal = true}, std::vector<double>(4 * 200, 1.0), {4, 200}, {},
-                     {.diagnostics = true});
+  Single<double> one(TrasMuonOptions::paper(), std::vector<double>(4 * 200, 1.0), {4, 200}, {}, {.diagnostics = true});
   auto g = random_values<double>(4 * 200, rng);
   for (std::size_t i = 0; i < g.size(); i += 7) g[i] = std::nan("");
   one.step(g);
@@ -174,6 +173,7 @@ TEST(Guards, TheSmallestEpsAndAZeroGradientKeepTheWeightFinite) {
     std::visit(
         [](auto& o) {
           if constexpr (requires { o.eps; }) o.eps = 1e-30;
+          if constexpr (requires { o.eps_calibration; }) o.eps_calibration = 1e-30;
         },
         options);
     Single<float> one(options, std::vector<float>(100, 1.0f), {10, 10});

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "support/model.h"
+#include "support/option_variants.h"
 
 namespace trasmuon {
 namespace {
@@ -39,10 +40,20 @@ std::vector<Case> cases() {
   continuous.coefficients = "polar_express";
   continuous.ns_steps = 7;
   list.push_back({48, 48, continuous});
-  TrasMuonOptions literal = plain;
-  literal.literal = true;
-  literal.gamma = 0.5;
-  list.push_back({20, 45, literal});
+  TrasMuonOptions paper = TrasMuonOptions::paper();
+  paper.lr = 0.02;
+  paper.gamma = 0.5;
+  list.push_back({20, 45, paper});
+  return list;
+}
+
+/// Shapes in which the size limits and the quantiles differ.
+std::vector<std::pair<std::string, Case>> variants() {
+  std::vector<std::pair<std::string, Case>> list;
+  for (const test::Variant& variant : test::option_variants()) {
+    for (const auto& [m, n] : {std::pair{9, 14}, {20, 7}, {7, 20}})
+      list.push_back({variant.name, {m, n, variant.options}});
+  }
   return list;
 }
 
@@ -77,10 +88,42 @@ double worst_deviation(const Case& c, std::int64_t transposed) {
   return worst / (c.options.lr * c.options.rms_scale);
 }
 
+std::vector<double> final_weights(const Case& c) {
+  std::mt19937_64 rng(21);
+  test::Dense w = test::random_normal(c.m, c.n, rng);
+  test::ReferenceTrasMuon reference(c.options, w);
+  for (int step = 0; step < c.steps; ++step) {
+    test::Dense g = test::random_normal(c.m, c.n, rng);
+    for (std::int64_t i = 0; i < c.m && step % 4 == 3; ++i) g(i, step % c.n) *= 30;
+    reference.step(g);
+  }
+  return reference.w.data;
+}
+
 TEST(Reference, TrajectoriesAgreeInDouble) {
   for (const Case& c : cases()) {
     EXPECT_LE(worst_deviation<double>(c, false), 1e-10) << c.m << "x" << c.n;
     EXPECT_LE(worst_deviation<double>(c, true), 1e-10) << c.m << "x" << c.n << " transposed";
+  }
+}
+
+TEST(Reference, EveryOptionAloneAgreesInDouble) {
+  for (const auto& [name, c] : variants()) {
+    EXPECT_LE(worst_deviation<double>(c, false), 1e-10) << name << " " << c.m << "x" << c.n;
+    EXPECT_LE(worst_deviation<double>(c, true), 1e-10) << name << " " << c.m << "x" << c.n << " transposed";
+  }
+}
+
+// Or the test above could not tell them apart.
+TEST(Reference, EveryOptionAloneChangesTheTrajectory) {
+  TrasMuonOptions usual{.lr = 0.02, .min_damped_dim = 1};
+  for (const test::Variant& variant : test::option_variants()) {
+    if (variant.name == "skip_nonfinite = false" || variant.name == "eps_energy = 0") continue;  // need bad gradients
+    bool differs = false;
+    for (const auto& [m, n] : {std::pair{9, 14}, {20, 7}, {7, 20}}) {
+      differs |= final_weights({m, n, variant.options}) != final_weights({m, n, usual});
+    }
+    EXPECT_TRUE(differs) << variant.name;
   }
 }
 

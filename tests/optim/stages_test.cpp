@@ -38,7 +38,8 @@ TEST(Stages, WithoutRowScaleCalibrationAndTrustRegionItIsMuon) {
 }
 
 TEST(Stages, WithoutTrustRegionItIsNorMuon) {
-  const TrasMuonOptions noclip{.lr = kLr, .weight_decay = 0.1, .eps = 1e-14, .clip = Clip::none};
+  const TrasMuonOptions noclip{
+      .lr = kLr, .weight_decay = 0.1, .eps = 1e-14, .clip = Clip::none, .eps_calibration = 1e-14};
   const NorMuonOptions normuon{.lr = kLr, .weight_decay = 0.1, .eps = 1e-14, .rms_scale = 1};
   for (Shape shape : {Shape{9, 17}, Shape{17, 9}, Shape{12, 12}}) EXPECT_LE(difference(noclip, normuon, shape), 1e-10);
 }

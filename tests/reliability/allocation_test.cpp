@@ -166,6 +166,8 @@ std::vector<Call> calls(const std::string& folder) {
   target = folder + "/target.safetensors";
   return {
       {"options_create", [](World& w) { return trasmuon_options_create("trasmuon", &w.new_options); }},
+      {"options_create_preset",
+       [](World& w) { return trasmuon_options_create_preset("trasmuon", "released", &w.new_options); }},
       {"options_set", [](World& w) { return trasmuon_options_set(w.options, "weight_decay", "0.123456789123456789"); }},
       {"options_set_number", [](World& w) { return trasmuon_options_set_number(w.options, "lr", 0.123456789012345); }},
       {"options_get", [](World& w) { return trasmuon_options_get(w.options, "lr", &w.text); }},

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "trasmuon/orthogonalize.h"
-
 namespace trasmuon::test {
 
 Dense multiply(const Dense& a, const Dense& b) {
@@ -106,84 +104,6 @@ Dense newton_schulz(const Dense& a, double scale, const std::vector<NewtonSchulz
     x = multiply(p, x);
   }
   return tall ? transpose(x) : x;
-}
-
-ReferenceTrasMuon::ReferenceTrasMuon(const TrasMuonOptions& o, Dense w0)
-    : options(o),
-      w(std::move(w0)),
-      m(w.rows, w.cols),
-      v_row(static_cast<std::size_t>(w.rows)),
-      c_ema(static_cast<std::size_t>(w.cols), 1.0),
-      c_last(c_ema),
-      c_sum(static_cast<std::size_t>(w.cols)) {}
-
-void ReferenceTrasMuon::step(const Dense& g) {
-  const TrasMuonOptions& o = options;
-  const bool guarded = !o.literal;
-  if (guarded && !std::all_of(g.data.begin(), g.data.end(), [](double x) { return std::isfinite(x); })) {
-    ++skipped;
-    return;
-  }
-  ++t;
-  const double rows = static_cast<double>(w.rows), cols = static_cast<double>(w.cols), gamma = o.gamma.value_or(o.lr);
-  for (double& value : w.data) value *= 1 - o.lr * o.weight_decay;
-  for (std::size_t i = 0; i < m.data.size(); ++i) m.data[i] = o.beta1 * m.data[i] + (1 - o.beta1) * g.data[i];
-
-  Dense u = m;
-  if (o.nesterov) {
-    for (std::size_t i = 0; i < u.data.size(); ++i) u.data[i] = (1 - o.beta1) * g.data[i] + o.beta1 * m.data[i];
-  }
-  const double norm = frobenius(u);
-  const double rms_scale = 1 / (norm / std::sqrt(rows * cols) + o.eps);
-  const double scale = rms_scale / (norm * rms_scale + o.eps);
-  const auto known = coefficient_set(o.coefficients).triples;
-  std::vector<NewtonSchulzTriple> triples;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(o.ns_steps); ++i)
-    triples.push_back(known[std::min(i, known.size() - 1)]);
-  Dense update = newton_schulz(u, scale, triples);
-
-  for (std::int64_t i = 0; i < w.rows; ++i) {
-    double mean = 0;
-    for (std::int64_t j = 0; j < w.cols; ++j) mean += update(i, j) * update(i, j) / cols;
-    double& v = v_row[static_cast<std::size_t>(i)];
-    v = o.beta2 * v + (1 - o.beta2) * mean;
-    for (std::int64_t j = 0; j < w.cols; ++j) update(i, j) /= std::sqrt(v + o.eps);
-  }
-  const double eta_hat = o.rms_scale * o.lr * std::sqrt(rows * cols) / (frobenius(update) + o.eps);
-
-  std::vector<double> energy(static_cast<std::size_t>(w.cols));
-  for (std::int64_t i = 0; i < w.rows; ++i) {
-    for (std::int64_t j = 0; j < w.cols; ++j) energy[static_cast<std::size_t>(j)] += m(i, j) * m(i, j);
-  }
-  std::vector<double> sorted = energy;
-  std::sort(sorted.begin(), sorted.end());
-  const std::size_t n = sorted.size();
-  e_ref = o.beta_energy * e_ref + (1 - o.beta_energy) * (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
-  const double reference = guarded ? e_ref / (1 - std::pow(o.beta_energy, static_cast<double>(t))) : e_ref;
-  const double eps_energy = guarded ? o.eps_energy : o.eps;
-  const bool dead = guarded && !(reference > o.eps_energy * sorted.back());
-  gamma_sum += gamma * gamma;
-  const bool damped = o.clip != Clip::none && (o.literal || std::min(w.rows, w.cols) >= o.min_damped_dim);
-  for (std::size_t j = 0; j < n; ++j) {
-    c_sum[j] += gamma * gamma * c_last[j];
-    const double c_avg = guarded ? (gamma_sum > 0 ? c_sum[j] / gamma_sum : 1.0) : c_sum[j] / (gamma_sum + o.eps);
-    if (damped && t > o.warmup && t % o.period == 0) {
-      const double r = energy[j] / (reference + eps_energy);
-      double inst = 1;
-      if (r > o.trigger && !dead) {
-        inst = o.clip == Clip::soft ? 1 / (1 + o.alpha * std::log(1 + r))
-                                    : std::sqrt(o.trigger * reference / (energy[j] + eps_energy));
-        inst = std::clamp(inst, o.c_min, 1.0);
-      }
-      c_ema[j] = o.beta_clip * c_ema[j] + (1 - o.beta_clip) * inst;
-    }
-    double c = damped && t > o.warmup ? (1 - o.rho) * c_ema[j] + o.rho * c_avg : 1.0;
-    if (guarded) c = std::clamp(c, o.c_min, 1.0);
-    c_last[j] = c;
-    for (std::int64_t i = 0; i < w.rows; ++i) {
-      w(i, static_cast<std::int64_t>(j)) -= eta_hat * update(i, static_cast<std::int64_t>(j)) * c;
-    }
-  }
 }
 
 }  // namespace trasmuon::test

@@ -35,16 +35,20 @@ Dense polar(const Dense& a);
 /// T steps of X <- aX + (bA + cA^2)X on X = a * scale.
 Dense newton_schulz(const Dense& a, double scale, const std::vector<NewtonSchulzTriple>& triples);
 
-/// TrasMuon's state and step as written in the paper, guards included.
+/// TrasMuon's state and step with all its options.
 struct ReferenceTrasMuon {
   TrasMuonOptions options;
   Dense w, m;
-  std::vector<double> v_row, c_ema, c_last, c_sum;
-  double e_ref = 0, gamma_sum = 0;
+  std::vector<double> v_row, c_ema, c_last, c_sum, history;
+  double e_ref = 0, gamma_sum = 0, eta_average = 0;
   std::int64_t t = 0, skipped = 0;
 
   ReferenceTrasMuon(const TrasMuonOptions& options, Dense w0);
   void step(const Dense& gradient);
+
+ private:
+  Dense direction(const Dense& gradient);
+  void damp(std::vector<double> energy, double eta_hat);
 };
 
 }  // namespace trasmuon::test

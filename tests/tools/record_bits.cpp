@@ -35,7 +35,7 @@ struct NamedLayout {
 std::vector<NamedOptions> all_options() {
   std::vector<NamedOptions> list = {
       {"trasmuon", TrasMuonOptions{}},
-      {"trasmuon-literal", TrasMuonOptions{.literal = true}},
+      {"trasmuon-literal", TrasMuonOptions::paper()},
       {"trasmuon-hard", TrasMuonOptions{.clip = Clip::hard, .period = 2, .warmup = 3, .min_damped_dim = 1}},
       {"trasmuon-noclip", TrasMuonOptions{.clip = Clip::none}},
       {"trasmuon-continuous", TrasMuonOptions{.trigger = 0, .rho = 0, .gamma = 0.5}},
@@ -82,6 +82,8 @@ std::uint64_t trajectory(const Options& options, const NamedLayout& layout, bool
   if (!elementwise) p.row_blocks = layout.row_blocks;
   Optimizer optimizer({{used, {p}}}, {.master_weights = master, .diagnostics = true});
   const double lr = std::strtod(get_field(used, "lr").c_str(), nullptr);
+  const auto* trasmuon = std::get_if<TrasMuonOptions>(&used);
+  const bool skips = trasmuon == nullptr || trasmuon->skip_nonfinite;
   for (int step = 0; step < steps; ++step) {
     auto g = random_values<G>(shape.elements(), rng);
     const std::size_t at = static_cast<std::size_t>(step) % g.size();
@@ -94,8 +96,7 @@ std::uint64_t trajectory(const Options& options, const NamedLayout& layout, bool
         else g[i] = static_cast<G>(burst);
       }
     }
-    const bool literal = get_field(used, rule_name(used) == std::string("trasmuon") ? "literal" : "lr") == "true";
-    if (step % 41 == 40 && !literal) {
+    if (step % 41 == 40 && skips) {
       const float bad = std::numeric_limits<float>::quiet_NaN();
       if constexpr (std::is_same_v<G, bf16>) g[at] = to_bf16(bad);
       else if constexpr (std::is_same_v<G, f16>) g[at] = to_f16(bad);

@@ -18,8 +18,9 @@ using namespace trasmuon;
 constexpr const char* kUsage =
     "usage: replay_golden [--device cpu|cuda] [--dtype f64|f32] FILE...\n"
     "\n"
-    "Replays files of golden vectors (tests/golden/*.json) and prints how far the library deviates from them:\n"
-    "the largest difference in a tensor over the largest value in it, for the worst tensor of each file.\n"
+    "Replays files of golden vectors (tests/golden/*.json, tests/golden/released/*.json) and prints how far the\n"
+    "library deviates from them: the largest difference in a tensor over the largest value in it, for the worst\n"
+    "tensor of each file.\n"
     "\n"
     "  --device cpu|cuda   backend to replay on (default cpu); cuda is cuda:0\n"
     "  --dtype f64|f32     type of weights, gradients and state (default f64)\n"

@@ -69,17 +69,18 @@ inline OptimizerParamGroup group(const torch::nn::Module& module, Options option
 }
 
 /// Makes two groups: the module's hidden matrices with the options `matrices`, and the rest
-/// (embeddings, heads, norms, biases) with `rest`. classify() decides, by name and shape.
+/// (embeddings, heads, norms, biases) with `rest`. classify() decides, by name and shape or by another routing.
 inline std::vector<OptimizerParamGroup> groups_for(const torch::nn::Module& module, Options matrices,
                                                    AdamWOptions rest = {},
-                                                   std::span<const FamilyOverride> overrides = {}) {
+                                                   std::span<const FamilyOverride> overrides = {},
+                                                   Routing routing = Routing::standard) {
   OptimizerParamGroup all = group(module, matrices);
   std::vector<NamedShape> shapes;
   for (std::size_t i = 0; i < all.params().size(); ++i) {
     const auto sizes = all.params()[i].sizes();
     shapes.push_back({options_of(all).parameters[i].name, Shape(std::span(sizes.data(), sizes.size()))});
   }
-  const std::vector<Classified> table = classify(shapes, overrides);
+  const std::vector<Classified> table = classify(shapes, overrides, routing);
 
   std::vector<OptimizerParamGroup> groups{group(std::vector<torch::Tensor>{}, std::move(matrices)),
                                           group(std::vector<torch::Tensor>{}, std::move(rest))};

@@ -37,6 +37,7 @@ __global__ void __launch_bounds__(kBlockThreads) cut_sums(CutTables tables) {
   squares = block.sum(squares);
   if (block.thread != 0) return;
   s.unusable = 0;
+  s.active = present && !refused;  // for the energies of the gradient; cut_admit decides for all ranks
   sums[n] = squares;
   sums[n + 1] = present ? kPresent + (refused ? kUnusable : 0) : x.rows > 0 ? kMissing : 0;
 }
@@ -91,6 +92,9 @@ __global__ void __launch_bounds__(kBlockThreads) cut_row_scale(CutTables tables)
   // Rows that were not sent to an owner were not scaled either.
   const int exponent = tables.step.scale == InputScale::keep ? 0 : packed_direction_exponent(x.whole_m, x.cols, c.wire);
   const double from_packed = ldexp(1.0, -exponent);
+  if (scalars.has_trust_region && scalars.trust_region.energy_of == EnergyOf::direction) {
+    for (int j = block.thread; j < x.cols; j += kBlockThreads) c.norms[kNorms + j] = 0;  // until they are computed
+  }
   double base = 0, squares = 0;
   if (tables.step.status[blockIdx.x].active != 0) {
     for (int i = block.thread; i < x.rows; i += kBlockThreads) {

@@ -112,11 +112,14 @@ void measure_pipeline(const DeviceMatrix& x, const MatrixStatus& status, const S
   d.isometry_error = isometry_error<T>(x, blas);
   if (!scalars.has_trust_region) return;
   const auto n = static_cast<std::size_t>(x.n());
-  const std::vector<double> energies = fetch(x.energy, n);
   const TrustRegionStage& stage = scalars.trust_region;
-  const double largest = *std::max_element(energies.begin(), energies.end());
-  std::vector<double> ratios(n);
-  measure_ratios(stage, energy_reference(stage, status.reference, largest), energies, ratios, d);
+  std::vector<double> ratios = fetch(x.energy, n);
+  if (stage.reference == Reference::columns) {
+    const double largest = *std::max_element(ratios.begin(), ratios.end());
+    const EnergyReference reference = energy_reference(stage, status.reference, largest);
+    for (double& energy : ratios) energy = energy_ratio(stage, reference, energy);
+  }
+  measure_ratios(ratios, d);
   measure_damping<T>(fetch(columns, n), d);
 }
 

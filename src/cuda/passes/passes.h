@@ -19,7 +19,11 @@ void enqueue_momentum_read(const StepTables& step, cudaStream_t stream);
 void enqueue_momentum_parts(const StepTables& step, cudaStream_t stream);
 /// Writes M and the scaled input of the iteration.
 void enqueue_momentum_write(const StepTables& step, cudaStream_t stream);
-/// Computes the damping c of the columns. Needs only the column energies.
+/// Replaces the energies of the momentum by those of the gradient.
+void enqueue_gradient_energy(const StepTables& step, cudaStream_t stream);
+/// Replaces them by those of O_base; needs the factors of the rows.
+void enqueue_direction_energy(const StepTables& step, cudaStream_t stream);
+/// Computes the damping c of the columns. Needs only the column energies, and eta^ if gamma is taken from it.
 void enqueue_trust_region(const StepTables& step, cudaStream_t stream);
 /// Computes partial sums of squares of O's rows, for matrices whose last product has not computed them.
 void enqueue_row_scale_squares(const StepTables& step, cudaStream_t stream);

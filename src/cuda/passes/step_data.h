@@ -29,7 +29,7 @@ struct DeviceMatrix {
   std::int64_t whole_m;                            ///< m, or more where other ranks have rows of the same matrix
   DeviceView weight, rounded, gradient, momentum;  ///< null data: the matrix has none
   void *v_row, *c_ema, *c_last;                    ///< T
-  double *c_sum, *e_ref, *gamma_sum;
+  double *c_sum, *e_ref, *gamma_sum, *eta_average;
   DeviceView second_moment;
   std::int64_t *step, *skipped;
 
@@ -37,7 +37,7 @@ struct DeviceMatrix {
   DeviceView input;      ///< of the Newton-Schulz iteration
   DeviceView direction;  ///< O; may share the input's memory
   double* column_parts;  ///< [column_part_count][n]: partial sums of the column energies
-  double* energy;        ///< [n]: E_j
+  double* energy;        ///< [n]: E_j; after a step that compares columns with their past, r_j
   double* input_parts;   ///< [chunk_count]: partial sums of squares of the input, with Nesterov momentum only
   float* row_parts;      ///< [row_part_count][m]: partial sums of squares of O's rows; null: use row_parts64
   double* row_parts64;   ///< the same in f64
@@ -55,7 +55,7 @@ struct MatrixStatus {
   int active;          ///< this matrix is stepped
   std::int64_t runs;   ///< number of steps so far, active or not: tells whether diagnostics are up to date
   double input_scale;  ///< factor from the momentum to the input of the iteration
-  double reference;    ///< E_ref as the trust region used it
+  double reference;    ///< E_ref as the trust region used it, if there is one for all columns
   double base_squares;
   double eta_hat;
 };

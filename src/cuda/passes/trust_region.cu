@@ -50,7 +50,18 @@ __device__ __forceinline__ double select(const Block& block, const double* value
   return __longlong_as_double(static_cast<long long>(prefix));
 }
 
-/// One block per matrix: E_ref, the damping of each column, and its averages.
+/// E_cur: a quantile of the energies, none of which is NaN.                                eq:ecur_quantile
+__device__ __forceinline__ double quantile(const Block& block, const TrustRegionStage& stage, const double* energy,
+                                           int n) {
+  const QuantilePosition position = quantile_position(stage, n);
+  const int low = static_cast<int>(position.low);
+  const double lower = select(block, energy, n, low);
+  if (position.share == 0) return lower;
+  block.sync();
+  return between(lower, select(block, energy, n, low + 1), position.share);
+}
+
+/// One block per matrix: the references, the damping of each column, and its averages.
 template <class T>
 __global__ void __launch_bounds__(kBlockThreads) trust_region(StepTables step) {
   __shared__ BlockMemory memory;
@@ -59,6 +70,8 @@ __global__ void __launch_bounds__(kBlockThreads) trust_region(StepTables step) {
   MatrixStatus& s = step.status[blockIdx.x];
   if (s.active == 0) return;
   const TrustRegionStage& stage = step.scalars->trust_region;
+  const std::int64_t t = *x.step;
+  const bool history = stage.reference == Reference::history;
   const int n = x.n();
   bool has_nan = false;
   double largest = 0;
@@ -67,23 +80,26 @@ __global__ void __launch_bounds__(kBlockThreads) trust_region(StepTables step) {
     largest = fmax(largest, x.energy[j]);
   }
   largest = block.largest(largest);
-  double e_cur = nan("");
-  if (!block.any(has_nan)) {
-    e_cur = select(block, x.energy, n, n / 2);  // eq:ecur_quantile
-    if (n % 2 == 0) {
-      block.sync();
-      e_cur = middle(select(block, x.energy, n, n / 2 - 1), e_cur);
-    }
-  }
+  has_nan = block.any(has_nan);
 
-  const std::int64_t t = *x.step;
-  const double e_ref = next_reference(stage, *x.e_ref, e_cur);  // eq:eref_main
-  const double gamma_squared = stage.gamma * stage.gamma;
+  double e_ref = 0, energy_bias = 1, bias_before = 1, bias = reference_bias(stage, t);
+  if (history) {
+    energy_bias = history_bias(stage, t);
+    bias_before = reference_bias(stage, t - 1);
+    largest /= energy_bias;
+  } else {
+    const double e_cur = has_nan ? nan("") : quantile(block, stage, x.energy, n);
+    e_ref = next_reference(stage, *x.e_ref, e_cur, t);  // eq:eref_main
+  }
+  double eta_average = 0;
+  if (stage.gamma_from_step) eta_average = next_eta_average(stage, *x.eta_average, s.eta_hat, t);
+  const double gamma_squared = step_weight(stage, s.eta_hat, eta_average, t);
   const double gamma_sum = *x.gamma_sum + gamma_squared;  // eq:sf_main
   block.sync();  // all threads have read the values that the first one now replaces
-  const EnergyReference reference = energy_reference(stage, unbiased_reference(stage, e_ref, t), largest);
+  EnergyReference reference = energy_reference(stage, e_ref / bias, largest);
   if (block.thread == 0) {
-    *x.e_ref = e_ref;
+    if (!history) *x.e_ref = e_ref;
+    if (stage.gamma_from_step) *x.eta_average = eta_average;
     *x.gamma_sum = gamma_sum;
     s.reference = reference.value;
   }
@@ -92,11 +108,18 @@ __global__ void __launch_bounds__(kBlockThreads) trust_region(StepTables step) {
   T* c_ema = static_cast<T*>(x.c_ema);
   T* c_last = static_cast<T*>(x.c_last);
   for (int j = block.thread; j < n; j += kBlockThreads) {
+    double energy = x.energy[j];
+    if (history) {
+      energy /= energy_bias;
+      reference = history_reference(stage, x.e_ref[j], bias_before, largest);
+      x.e_ref[j] = next_history(stage, reference, x.e_ref[j], energy, bias);
+      x.energy[j] = energy_ratio(stage, reference, energy);  // for diagnostics: the reference is lost after this
+    }
     const double c_sum = x.c_sum[j] + gamma_squared * static_cast<double>(c_last[j]);  // eq:sf_main
     x.c_sum[j] = c_sum;
     if (gate_step) {
       // eq:ratio, eq:clip_main or eq:hard_col_clip, eq:trigger_gate
-      const double c_inst = instant_damping(stage, reference, x.energy[j]);
+      const double c_inst = instant_damping(stage, reference, energy);
       c_ema[j] = next_c_ema(stage, c_ema[j], c_inst);  // eq:ema_main
     }
     const double c_avg = average_damping(stage, c_sum, gamma_sum);  // eq:sf_main

@@ -131,9 +131,12 @@ TEST(PinnTraining, StepSizeIsTheChangeOfAllParameters) {
 TEST(PinnTraining, TrasMuonKeepsItsBounds) {
   PinnSettings settings = small();
   settings.roi_fraction = 1;
-  for (const bool literal : {false, true}) {
-    const TrasMuonOptions options{
-        .lr = 0.02, .weight_decay = 0, .alpha = 3, .c_min = 0.2, .trigger = 1, .literal = literal};
+  for (TrasMuonOptions options : {TrasMuonOptions{}, TrasMuonOptions::paper()}) {
+    options.lr = 0.02;
+    options.weight_decay = 0;
+    options.alpha = 3;
+    options.c_min = 0.2;
+    options.trigger = 1;
     PinnTraining training(settings, options, 3);
     double strongest = 1;
     for (int t = 0; t < 80; ++t) {
