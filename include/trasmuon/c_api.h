@@ -97,6 +97,10 @@ typedef struct trasmuon_parameter {
   const int64_t* row_blocks; /* sizes along `out`; NULL: one block */
   size_t row_block_count;
   int device; /* of weight, gradient and state: TRASMUON_CPU, or TRASMUON_CUDA + index */
+  /* Where `weight` has only some rows of its first dimension, perhaps none: the first of them, and how many there are
+   * on all ranks together. total_rows 0: the weight is whole. The weight of an empty shard may have data NULL. */
+  int64_t first_row;
+  int64_t total_rows;
 } trasmuon_parameter;
 
 /*
@@ -127,7 +131,8 @@ TRASMUON_API int trasmuon_builder_finish(const trasmuon_builder* builder, trasmu
 
 TRASMUON_API void trasmuon_optimizer_destroy(trasmuon_optimizer* optimizer); /* NULL is allowed */
 
-/* Does one step. Takes one gradient per parameter; a gradient with data NULL leaves its parameter unchanged. */
+/* Does one step. Takes one gradient per parameter; a gradient with data NULL leaves its parameter unchanged, unless it
+ * is the gradient of an empty shard and has its shape. */
 TRASMUON_API int trasmuon_optimizer_step(trasmuon_optimizer* optimizer, const trasmuon_tensor* gradients, size_t count);
 /* The same, with GPU work enqueued on this cudaStream_t; NULL: the default stream. */
 TRASMUON_API int trasmuon_optimizer_step_on(trasmuon_optimizer* optimizer, const trasmuon_tensor* gradients,
@@ -193,6 +198,63 @@ TRASMUON_API int trasmuon_optimizer_workspace_bytes(const trasmuon_optimizer* op
 
 TRASMUON_API int trasmuon_optimizer_save(const trasmuon_optimizer* optimizer, const char* path);
 TRASMUON_API int trasmuon_optimizer_load(trasmuon_optimizer* optimizer, const char* path);
+
+/* ---- Sharded steps ------------------------------------------------------------------- */
+
+/* A step of parameters that are sharded by rows over ranks, in five calls between which the caller sums and exchanges
+ * buffers: see sharded_step.h and docs/distributed.md. */
+typedef struct trasmuon_sharded_step trasmuon_sharded_step;
+
+/* rows[r * parameters + p] is the number of rows of parameter p on rank r; `row_count` is the length of `rows`. `wire`,
+ * the type of rows on their way, is TRASMUON_F32, TRASMUON_BF16 or TRASMUON_F16. Destroy it before the optimizer. */
+TRASMUON_API int trasmuon_sharded_step_create(trasmuon_optimizer* optimizer, int rank, int ranks, const int64_t* rows,
+                                              size_t row_count, int wire, trasmuon_sharded_step** step);
+TRASMUON_API void trasmuon_sharded_step_destroy(trasmuon_sharded_step* step); /* NULL is allowed */
+
+/* Returns the sizes of the buffers: doubles of `sums` and `norms`; bytes of packed rows sent to each rank and received
+ * from each, in two arrays with an entry per rank. Each output may be NULL. */
+TRASMUON_API int trasmuon_sharded_step_sizes(const trasmuon_sharded_step* step, size_t* sums, size_t* norms,
+                                             size_t* to_owners, size_t* from_holders);
+/* Returns the number of matrices that are cut, and the rank that orthogonalizes each of them in an array of that many
+ * entries; the largest load over the mean; the number of ranks without work. Each output may be NULL. */
+TRASMUON_API int trasmuon_sharded_step_ownership(const trasmuon_sharded_step* step, size_t* count, int* owners,
+                                                 double* balance, int* idle);
+
+/* The calls of a step in their order. Counts are those of the sizes above: doubles for `sums` and `norms`, bytes for
+ * the others. Buffers are in the memory of the parameters' device; `stream` is a cudaStream_t or NULL. */
+TRASMUON_API int trasmuon_sharded_step_momentum(trasmuon_sharded_step* step, const trasmuon_tensor* gradients,
+                                                size_t count, double* sums, size_t sum_count, void* stream);
+TRASMUON_API int trasmuon_sharded_step_pack(trasmuon_sharded_step* step, double* sums, size_t sum_count, void* rows,
+                                            size_t row_bytes, void* stream);
+TRASMUON_API int trasmuon_sharded_step_orthogonalize(trasmuon_sharded_step* step, const void* gathered,
+                                                     size_t gathered_bytes, void* directions, size_t direction_bytes,
+                                                     void* stream);
+TRASMUON_API int trasmuon_sharded_step_row_scale(trasmuon_sharded_step* step, const void* returned,
+                                                 size_t returned_bytes, double* norms, size_t norm_count, void* stream);
+TRASMUON_API int trasmuon_sharded_step_apply(trasmuon_sharded_step* step, double* norms, size_t norm_count,
+                                             void* stream);
+
+enum {
+  TRASMUON_PHASE_MOMENTUM = 0,
+  TRASMUON_PHASE_PACK = 1,
+  TRASMUON_PHASE_ORTHOGONALIZE = 2,
+  TRASMUON_PHASE_ROW_SCALE = 3,
+  TRASMUON_PHASE_APPLY = 4
+};
+/* Returns the call that is expected next, and the number of steps applied so far. Each output may be NULL. */
+TRASMUON_API int trasmuon_sharded_step_phase(const trasmuon_sharded_step* step, int* phase, int64_t* applied);
+/* Gives up the step that has begun, if any; weights and state are those before it. */
+TRASMUON_API int trasmuon_sharded_step_cancel(trasmuon_sharded_step* step);
+
+/* Distributes `count` pieces of work over ranks. `balance` and `idle` may be NULL. */
+TRASMUON_API int trasmuon_assign_owners(const double* costs, size_t count, int ranks, int* owners, double* balance,
+                                        int* idle);
+TRASMUON_API int trasmuon_iteration_cost(int64_t m, int64_t n, int steps, double* cost);
+
+/* What all ranks must have in common, one fact per line; a hash of such a text; the first difference of two. */
+TRASMUON_API int trasmuon_optimizer_describe_table(const trasmuon_optimizer* optimizer, const char** text);
+TRASMUON_API int trasmuon_fingerprint(const char* description, uint64_t* hash);
+TRASMUON_API int trasmuon_first_difference(const char* one, const char* other, const char** text);
 
 /* ---- Functions ----------------------------------------------------------------------- */
 

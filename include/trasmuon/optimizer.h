@@ -26,6 +26,12 @@ enum class Layout : std::uint8_t {
   flatten,    ///< [out, in, k...]: one matrix [out, in * k...]
 };
 
+/// Says that a weight is a range of the first dimension of a larger one, whose other parts are on other ranks.
+struct RowShard {
+  std::int64_t first_row = 0;   ///< of this part
+  std::int64_t total_rows = 0;  ///< of the whole weight
+};
+
 /// A weight to be trained. The memory belongs to the caller and must outlive the optimizer, or be replaced through
 /// rebind_weight.
 struct Parameter {
@@ -35,6 +41,9 @@ struct Parameter {
   bool transposed = false;                    ///< stored [in, out] instead of [out, in]
   std::vector<std::int64_t> row_blocks = {};  ///< sizes along `out`, each block a matrix of its own (heads, fused QKV)
   Device device = Device::cpu();              ///< where weight, gradient and state are
+  /// Set if this rank holds only some rows, perhaps none: weight.shape[0] counts those that are here. Layout and
+  /// row_blocks describe the whole weight. See sharded_step.h.
+  std::optional<RowShard> shard = {};
 };
 
 /// Returns row_blocks for `count` blocks of equal size; throws Error unless count divides rows.
@@ -80,6 +89,7 @@ class TRASMUON_API Optimizer {
   /// that throws Error or std::bad_alloc has changed nothing and can be repeated. (With parameters on CUDA only the
   /// device's memory is taken first; if the host's runs out, or the driver fails, some groups may have been stepped.)
   /// Parameters on CUDA are stepped on `stream` (a cudaStream_t; null: the default stream), without waiting for it.
+  /// Throws Error if a matrix has rows on other ranks: those are stepped by a ShardedStep (sharded_step.h).
   void step(std::span<const TensorView> gradients, void* stream = nullptr);
   /// Takes one step of parameters on several GPUs: streams[i] is the stream of cuda:i; missing ones are the default
   /// streams.
@@ -131,6 +141,7 @@ class TRASMUON_API Optimizer {
   std::size_t workspace_bytes() const;
 
  private:
+  friend class ShardedStep;
   std::unique_ptr<ParameterTable> table_;
 };
 

@@ -42,6 +42,8 @@ Parameter to_parameter(const trasmuon_parameter& from) {
           to.layout = to_enum(from.layout, Layout::flatten, "layout");
           to.transposed = to_bool(from.transposed, "transposed");
           if (from.struct_size > kFirstParameterSize) to.device = to_device(from.device);
+          if (from.struct_size > offsetof(trasmuon_parameter, first_row) && from.total_rows != 0)
+            to.shard = RowShard{from.first_row, from.total_rows};
         });
   return to;
 }

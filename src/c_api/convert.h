@@ -2,8 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "c_api/guard.h"
 #include "trasmuon/c_api.h"
 #include "trasmuon/classify.h"
 #include "trasmuon/error.h"
@@ -68,6 +71,21 @@ inline Shape to_shape(int rank, const std::int64_t* sizes) {
 inline TensorView to_view(const trasmuon_tensor& tensor) {
   return {tensor.data, to_enum(tensor.dtype, DType::i64, "dtype"), to_shape(tensor.rank, tensor.shape),
           tensor.row_stride};
+}
+
+/// Checks the gradients and returns views of them, which are in `views`.
+inline std::span<const TensorView> to_gradients(const trasmuon_tensor* gradients, std::size_t count,
+                                                std::vector<TensorView>& views) {
+  require_array(gradients, count, "gradients");
+  views.clear();
+  for (std::size_t i = 0; i < count; ++i) {
+    const trasmuon_tensor& g = gradients[i];
+    const bool empty = g.rank > 0 && g.rank <= TRASMUON_MAX_RANK && std::count(g.shape, g.shape + g.rank, 0) > 0;
+    const bool missing = g.data == nullptr && !empty;
+    views.push_back(
+        about([&] { return "gradient " + std::to_string(i); }, [&] { return missing ? no_gradient() : to_view(g); }));
+  }
+  return views;
 }
 
 inline trasmuon_tensor from_view(const TensorView& view) {

@@ -6,6 +6,7 @@
 
 #include "trasmuon/c_api.h"
 #include "trasmuon/optimizer.h"
+#include "trasmuon/sharded_step.h"
 
 struct trasmuon_options {
   trasmuon::Options options;
@@ -19,5 +20,10 @@ struct trasmuon_builder {
 
 struct trasmuon_optimizer {
   trasmuon::Optimizer optimizer;
+  std::vector<trasmuon::TensorView> gradients;  // kept between steps for its capacity
+};
+
+struct trasmuon_sharded_step {
+  trasmuon::ShardedStep step;
   std::vector<trasmuon::TensorView> gradients;  // kept between steps for its capacity
 };

@@ -32,21 +32,9 @@ trasmuon_diagnostics to_c(const Diagnostics& d) {
           d.c_mean, d.damped_share, d.update_rms, d.eta_hat, d.isometry_error};
 }
 
-/// Checks the gradients and returns views of them, valid until the next call.
-std::span<const TensorView> views(trasmuon_optimizer& o, const trasmuon_tensor* gradients, std::size_t count) {
-  require_array(gradients, count, "gradients");
-  o.gradients.clear();
-  for (std::size_t i = 0; i < count; ++i) {
-    const bool missing = gradients[i].data == nullptr;
-    o.gradients.push_back(about([&] { return "gradient " + std::to_string(i); },
-                                [&] { return missing ? no_gradient() : to_view(gradients[i]); }));
-  }
-  return o.gradients;
-}
-
 void step(trasmuon_optimizer* optimizer, const trasmuon_tensor* gradients, std::size_t count, void* stream) {
   trasmuon_optimizer& o = require(optimizer, "optimizer");
-  o.optimizer.step(views(o, gradients, count), stream);
+  o.optimizer.step(to_gradients(gradients, count, o.gradients), stream);
 }
 
 }  // namespace
@@ -68,7 +56,7 @@ int trasmuon_optimizer_step_on_streams(trasmuon_optimizer* optimizer, const tras
   return guarded(__func__, [&] {
     trasmuon_optimizer& o = require(optimizer, "optimizer");
     require_array(streams, stream_count, "streams");
-    o.optimizer.step_on_streams(views(o, gradients, count), std::span(streams, stream_count));
+    o.optimizer.step_on_streams(to_gradients(gradients, count, o.gradients), std::span(streams, stream_count));
   });
 }
 

@@ -70,7 +70,7 @@ void trust_region(const Matrix& x, const TrustRegionStage& stage, Intermediates<
   if (stage.gamma_from_step) eta_average = *x.eta_average = next_eta_average(stage, *x.eta_average, s.eta_hat, t);
   const double gamma_squared = step_weight(stage, s.eta_hat, eta_average, t);
   *x.gamma_sum += gamma_squared;  // eq:sf_main
-  const bool damped = is_damped(stage, x.m, x.n, t);
+  const bool damped = is_damped(stage, x.whole_m, x.n, t);
   const bool gate_step = damped && is_gate_step(stage, t);
   T* c_ema = static_cast<T*>(x.c_ema);
   T* c_last = static_cast<T*>(x.c_last);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "cuda/cut_step.h"
 #include "cuda/group.h"
 #include "cuda/orthogonalize.h"
 #include "cuda/runtime/capture.h"
@@ -44,6 +45,23 @@ class CudaBackend final : public Backend {
   void run(std::span<Matrix> matrices, const Plan& plan, void* stream) override {
     const DeviceGuard guard(device_);
     groups_.at(matrices.data())->run(matrices, plan, static_cast<cudaStream_t>(stream));
+  }
+  void prepare_cut(CutStep& step, void* stream) override {
+    const DeviceGuard guard(device_);
+    check_not_captured(stream);
+    for (const CutMatrix& x : step.matrices) {
+      if (x.rows->diagnostics == nullptr) continue;
+      throw Error("cuda: diagnostics must be off for sharded steps: the device does not compute them");
+    }
+    const auto* made = static_cast<const CutRun*>(step.scratch.get());
+    if (made != nullptr && made->fits(step)) return;
+    step.scratch.reset();  // frees its memory before the new one allocates
+    step.scratch = std::make_unique<CutRun>(*info_, step);
+  }
+  void run_cut(CutPhase phase, CutStep& step, void* stream) override {
+    const DeviceGuard guard(device_);
+    check_not_captured(stream);
+    static_cast<CutRun&>(*step.scratch).enqueue(phase, step, static_cast<cudaStream_t>(stream));
   }
   void check_recorded(std::span<Matrix> matrices, const Plan& plan, void* stream) override {
     const DeviceGuard guard(device_);
@@ -90,6 +108,10 @@ class CudaBackend final : public Backend {
   }
 
  private:
+  static void check_not_captured(void* stream) {
+    if (is_capturing(static_cast<cudaStream_t>(stream)))
+      throw Error("cuda: a sharded step cannot be captured in a graph");
+  }
   /// The group of this list; null if it has not been stepped.
   Group* find(std::span<Matrix> matrices) {
     const auto group = groups_.find(matrices.data());

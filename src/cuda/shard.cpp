@@ -115,6 +115,7 @@ void Shard::lay_out(std::span<const Matrix> group, Arena& scratch) {
       d.rows = b.rows;
       d.cols = b.cols;
       d.transposed = x.transposed;
+      d.whole_m = x.whole_m;
       const auto m = static_cast<std::size_t>(x.m), n = static_cast<std::size_t>(x.n);
       d.input = view(b.x, k);
       d.direction = view(b.o, k);

@@ -2,6 +2,8 @@
 # The backend's files by room, for nvcc (here) and for the host's compiler (tests/host_cuda).
 set(cuda_host_sources
   backend.cpp
+  cut_owner.cpp
+  cut_step.cpp
   dion_step.cpp
   group.cpp
   orthogonalize.cpp
@@ -23,6 +25,8 @@ set(cuda_kernels
   passes/adamw.cu
   passes/admit.cu
   passes/apply.cu
+  passes/cut_owner.cu
+  passes/cut_rows.cu
   passes/diagnostics.cu
   passes/dion.cu
   passes/energy.cu

@@ -40,9 +40,11 @@ class Gaussian {
 
 }  // namespace
 
-void initialise_dion_basis(const DionOptions& options, std::size_t index, const TensorView& basis) {
+void initialise_dion_basis(const DionOptions& options, std::size_t index, std::int64_t skipped,
+                           const TensorView& basis) {
   // Mixed, because neighbouring states of one stream are shifted copies of each other.
   Gaussian gaussian(mix(mix(static_cast<std::uint64_t>(options.seed) + 1) ^ (index + 1)));
+  for (std::int64_t i = 0; i < skipped; ++i) (void)gaussian();
   for (std::int64_t i = 0; i < basis.shape.elements(); ++i) {
     if (basis.dtype == DType::f64) static_cast<double*>(basis.data)[i] = gaussian();
     else static_cast<float*>(basis.data)[i] = static_cast<float>(gaussian());

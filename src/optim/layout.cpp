@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optim/layout.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <string>
@@ -10,15 +11,36 @@
 namespace trasmuon {
 namespace {
 
+std::int64_t product_from(const Shape& shape, std::size_t first) {
+  std::int64_t product = 1;
+  for (std::size_t i = first; i < shape.rank(); ++i) product *= shape[i];
+  return product;
+}
+
 [[noreturn]] void refuse(const Parameter& p, const std::string& what) {
   throw Error("parameter '" + p.name + "': " + what);
 }
 
+void check_shard(const Parameter& p) {
+  const RowShard& shard = *p.shard;
+  const std::int64_t here = p.weight.shape[0];
+  std::int64_t end = 0;
+  if (shard.first_row < 0 || __builtin_add_overflow(shard.first_row, here, &end) || end > shard.total_rows) {
+    refuse(p, "shard must lie in its " + std::to_string(shard.total_rows) + " rows, got " + std::to_string(here) +
+                  " rows from row " + std::to_string(shard.first_row));
+  }
+  if (shard.total_rows == 0) refuse(p, "shard: total_rows must be > 0, got 0");
+}
+
 ParameterLayout common_layout(const Parameter& p) {
-  if (p.weight.data == nullptr) refuse(p, "weight has no data");
+  const bool empty_shard = p.shard && p.weight.shape.rank() > 0 && p.weight.shape[0] == 0;
+  if (p.weight.data == nullptr && !empty_shard) refuse(p, "weight has no data");
   if (p.weight.dtype == DType::i64) refuse(p, "weight dtype must be f64, f32, bf16 or f16, got i64");
   if (p.weight.shape.rank() == 0) refuse(p, "weight shape must have at least one dimension, got []");
-  if (p.weight.shape.elements() == 0) refuse(p, "weight must not be empty, got shape " + to_string(p.weight.shape));
+  if (p.shard) check_shard(p);
+  if (p.weight.shape.elements() == 0 && !(empty_shard && product_from(p.weight.shape, 1) > 0)) {
+    refuse(p, "weight must not be empty, got shape " + to_string(p.weight.shape));
+  }
   ParameterLayout layout;
   layout.compute = p.weight.dtype == DType::f64 ? DType::f64 : DType::f32;
   return layout;
@@ -50,12 +72,6 @@ void check_rows(const Parameter& p, std::int64_t rows, std::int64_t cols) {
   check_rows("parameter '" + p.name + "': ", p.weight, rows, cols);
 }
 
-std::int64_t product_from(const Shape& shape, std::size_t first) {
-  std::int64_t product = 1;
-  for (std::size_t i = first; i < shape.rank(); ++i) product *= shape[i];
-  return product;
-}
-
 }  // namespace
 
 std::vector<std::int64_t> equal_blocks(std::int64_t rows, std::int64_t count) {
@@ -81,8 +97,15 @@ ParameterLayout layout_for_matrix_rule(const Parameter& p) {
   const std::int64_t rows = shape[first], cols = product_from(shape, first + 1);
   check_rows(p, layout.batch * rows, cols);
   layout.transposed = p.transposed;
-  layout.m = p.transposed ? cols : rows;
+  layout.cut = p.shard && !as_batch;
+  if (layout.cut && p.transposed) {
+    refuse(p,
+           "a weight stored [in, out] cannot be sharded along its first dimension, the columns of W; shard it along "
+           "the second, keep it whole or store it [out, in]");
+  }
+  layout.m = p.transposed ? cols : layout.cut ? p.shard->total_rows : rows;
   layout.n = p.transposed ? rows : cols;
+  layout.rows = layout.cut ? RowRange{p.shard->first_row, rows} : RowRange{0, layout.m};
   layout.blocks = p.row_blocks.empty() ? std::vector{layout.m} : p.row_blocks;
   std::int64_t sum = 0;
   bool wraps = false;
@@ -104,17 +127,24 @@ ParameterLayout layout_for_adamw(const Parameter& p) {
   // Elementwise: rows are only what row_stride separates.
   const bool as_batch = shape.rank() == 3 && p.layout != Layout::flatten;
   layout.m = shape.rank() == 1 ? 1 : as_batch ? shape[0] * shape[1] : shape[0];
-  layout.n = shape.elements() / layout.m;
+  layout.n = shape.rank() == 1 ? shape[0] : product_from(shape, as_batch ? 2 : 1);
+  layout.rows = {0, layout.m};
   check_rows(p, layout.m, layout.n);
   layout.blocks = {layout.m};
   return layout;
 }
 
+RowRange ParameterLayout::block_rows(std::size_t block) const {
+  const std::int64_t before =
+      std::accumulate(blocks.begin(), blocks.begin() + static_cast<std::ptrdiff_t>(block), std::int64_t{0});
+  const std::int64_t first = std::clamp(before - rows.first, std::int64_t{0}, rows.count);
+  const std::int64_t last = std::clamp(before + blocks[block] - rows.first, std::int64_t{0}, rows.count);
+  return {first, last - first};
+}
+
 MatrixView slice(const ParameterLayout& layout, const TensorView& tensor, std::int64_t entry, std::size_t block) {
   const std::int64_t stride = tensor.row_stride != 0 ? tensor.row_stride : layout.stored_cols();
-  const std::int64_t before = std::accumulate(
-      layout.blocks.begin(), layout.blocks.begin() + static_cast<std::ptrdiff_t>(block), std::int64_t{0});
-  const std::int64_t size = layout.blocks[block];
+  const auto [before, size] = layout.block_rows(block);
   const std::int64_t offset = entry * layout.stored_rows() * stride + (layout.transposed ? before : before * stride);
   return {.data = static_cast<char*>(tensor.data) + offset * static_cast<std::int64_t>(size_of(tensor.dtype)),
           .dtype = tensor.dtype,

@@ -9,17 +9,27 @@
 
 namespace trasmuon {
 
+/// Rows [first, first + count) of a matrix.
+struct RowRange {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
 /// How a parameter's memory splits into the matrices that are stepped one by one.
 struct ParameterLayout {
   std::int64_t batch = 1;
-  std::int64_t m = 0;  ///< rows (out) of one matrix of the batch, all blocks together
+  std::int64_t m = 0;  ///< rows (out) of one matrix of the batch, all blocks together, also those on other ranks
   std::int64_t n = 0;  ///< columns (in)
   bool transposed = false;
   std::vector<std::int64_t> blocks;  ///< sizes along m; one entry when not split
   DType compute = DType::f32;
+  bool cut = false;  ///< rows of the matrices may be on other ranks; never with `transposed` or a batch
+  RowRange rows;     ///< of the m rows, those in memory: all, unless `cut`
 
-  std::int64_t stored_rows() const { return transposed ? n : m; }
+  std::int64_t stored_rows() const { return transposed ? n : rows.count; }
   std::int64_t stored_cols() const { return transposed ? m : n; }
+  /// Returns the rows of a block that are in memory, counted from the first row in memory.
+  RowRange block_rows(std::size_t block) const;
   std::int64_t matrices() const { return batch * static_cast<std::int64_t>(blocks.size()); }
 };
 

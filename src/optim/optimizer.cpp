@@ -5,26 +5,11 @@
 
 #include "optim/parameter_table.h"
 #include "optim/rule.h"
+#include "optim/run_lists.h"
 #include "trasmuon/error.h"
 
 namespace trasmuon {
 namespace {
-
-void* stream_of(const Device& device, std::span<void* const> streams) {
-  const auto index = static_cast<std::size_t>(device.index);
-  return index < streams.size() ? streams[index] : nullptr;
-}
-
-/// `stream` as the stream of the only GPU.
-std::vector<void*> streams_of(const ParameterTable& table, void* stream) {
-  std::vector<void*> streams;
-  for (const auto& [device, backend] : table.backends()) {
-    if (stream == nullptr || device.type == Device::Type::cpu) continue;
-    if (!streams.empty()) throw Error("parameters on several GPUs need a stream for each, got one for all");
-    streams.assign(static_cast<std::size_t>(device.index) + 1, stream);
-  }
-  return streams;
-}
 
 std::size_t bytes_of(const TensorView& x) { return static_cast<std::size_t>(x.shape.elements()) * size_of(x.dtype); }
 
@@ -41,18 +26,13 @@ void Optimizer::step(std::span<const TensorView> gradients, void* stream) {
 }
 
 void Optimizer::step_on_streams(std::span<const TensorView> gradients, std::span<void* const> streams) {
-  std::vector<Plan> plans;
-  for (const GroupEntry& group : table_->groups()) plans.push_back(plan_of(group.options));
+  table_->check_whole();
+  if (table_->in_sharded_step) throw Error("step: a ShardedStep is under way; apply or cancel it first");
+  const std::vector<Plan> plans = plans_of(*table_);
   table_->bind_gradients(gradients);
   // All memory is taken before the first write.
   for (const auto action : {&Backend::prepare, &Backend::run}) {
-    for (const auto& [device, backend] : table_->backends()) {
-      for (std::size_t g = 0; g < plans.size(); ++g) {
-        auto& lists = table_->group(g).matrices;
-        const auto found = lists.find(device);
-        if (found != lists.end()) ((*backend).*action)(found->second, plans[g], stream_of(device, streams));
-      }
-    }
+    for (const auto list : {&GroupEntry::matrices, &GroupEntry::cut}) run_lists(*table_, list, action, plans, streams);
   }
 }
 
@@ -60,10 +40,8 @@ void Optimizer::refresh_recorded(void* stream) { refresh_recorded_on_streams(str
 
 void Optimizer::refresh_recorded_on_streams(std::span<void* const> streams) {
   for (const auto action : {&Backend::check_recorded, &Backend::refresh_recorded}) {  // all or none
-    for (GroupEntry& group : table_->groups()) {
-      for (auto& [device, matrices] : group.matrices)
-        (table_->backend(device).*action)(matrices, plan_of(group.options), stream_of(device, streams));
-    }
+    for (const auto list : {&GroupEntry::matrices, &GroupEntry::cut})
+      run_lists(*table_, list, action, plans_of(*table_), streams);
   }
 }
 
@@ -132,8 +110,7 @@ std::span<const Diagnostics> Optimizer::diagnostics(std::size_t index) const {
   const ParameterEntry& entry = table_->entry(index);
   const Device device = entry.parameter.device;
   if (!entry.diagnostics.empty()) {
-    table_->backend(device).diagnose(table_->group(entry.group).matrices[device], entry.first_matrix,
-                                     entry.diagnostics.size());
+    table_->backend(device).diagnose(table_->matrices_of(entry), entry.first_matrix, entry.diagnostics.size());
   }
   return entry.diagnostics;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optim/parameter_table.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -11,6 +12,11 @@
 
 namespace trasmuon {
 namespace {
+
+/// A gradient without elements may have no data, but it has a shape.
+bool is_present(const TensorView& gradient) {
+  return gradient || (gradient.shape.rank() > 0 && gradient.shape.elements() == 0);
+}
 
 bool keeps_master(const ParameterEntry& entry) { return State(entry.state).has("master"); }
 
@@ -52,7 +58,7 @@ void check_groups(const std::vector<Group>& groups) {
 ParameterTable::ParameterTable(std::vector<Group> groups, OptimizerOptions settings) : settings_(std::move(settings)) {
   check_groups(groups);
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    groups_.push_back({std::move(groups[g].options), {}});
+    groups_.push_back({std::move(groups[g].options), {}, {}});
     for (Parameter& p : groups[g].parameters) {
       index_of_name_.emplace(p.name, entries_.size());
       add_parameter(g, std::move(p));
@@ -86,9 +92,14 @@ Backend& ParameterTable::backend(Device device) {
   return *found;
 }
 
+std::vector<Matrix>& ParameterTable::matrices_of(const ParameterEntry& entry) {
+  GroupEntry& group = groups_[entry.group];
+  return (entry.layout.cut ? group.cut : group.matrices)[entry.parameter.device];
+}
+
 template <class Body>
 void ParameterTable::for_each_matrix(const ParameterEntry& entry, Body&& body) {
-  Matrix* x = groups_[entry.group].matrices[entry.parameter.device].data() + entry.first_matrix;
+  Matrix* x = matrices_of(entry).data() + entry.first_matrix;
   for (std::int64_t item = 0; item < entry.layout.batch; ++item) {
     for (std::size_t block = 0; block < entry.layout.blocks.size(); ++block) body(*x++, item, block);
   }
@@ -99,6 +110,10 @@ void ParameterTable::add_parameter(std::size_t group, Parameter parameter) {
   ParameterEntry entry;
   entry.layout =
       std::holds_alternative<AdamWOptions>(options) ? layout_for_adamw(parameter) : layout_for_matrix_rule(parameter);
+  if (entry.layout.cut && std::holds_alternative<DionOptions>(options)) {
+    throw Error("parameter '" + parameter.name +
+                "': dion cannot step a matrix whose rows are sharded; keep it whole, or use another rule");
+  }
   check_memory(parameter);
   backend(parameter.device).check(options);
   entry.parameter = std::move(parameter);
@@ -120,7 +135,7 @@ void ParameterTable::build_state(ParameterEntry& entry, std::size_t index) {
     void* data = nullptr;
     if (settings_.state) {
       data = settings_.state(index, spec);
-      if (data == nullptr)
+      if (data == nullptr && bytes > 0)
         throw Error("parameter '" + entry.parameter.name + "': no memory lent for state '" + spec.name + "'");
     } else {
       // Owned before the list grows, which may throw.
@@ -128,8 +143,10 @@ void ParameterTable::build_state(ParameterEntry& entry, std::size_t index) {
       data = memory.get();
       entry.owned.push_back(std::move(memory));
     }
-    const std::vector<std::byte> initial = initial_state(options, index, spec);
-    device.write(initial.data(), data, initial.size());
+    const auto& shard = entry.parameter.shard;
+    const std::vector<std::byte> initial =
+        initial_state(options, index, spec, entry.layout, shard ? shard->first_row : 0);
+    if (!initial.empty()) device.write(initial.data(), data, initial.size());
     const TensorView view{data, spec.dtype, spec.shape, 0};
     entry.state.push_back({std::move(spec), view});
   }
@@ -137,7 +154,7 @@ void ParameterTable::build_state(ParameterEntry& entry, std::size_t index) {
 }
 
 void ParameterTable::refresh_master(ParameterEntry& entry) {
-  if (!keeps_master(entry)) return;
+  if (!keeps_master(entry) || entry.parameter.weight.shape.elements() == 0) return;
   const ParameterLayout& layout = entry.layout;
   Backend& device = backend(entry.parameter.device);
   const std::vector<float> wide =
@@ -147,14 +164,15 @@ void ParameterTable::refresh_master(ParameterEntry& entry) {
 
 void ParameterTable::build_matrices(ParameterEntry& entry) {
   GroupEntry& group = groups_[entry.group];
-  std::vector<Matrix>& matrices = group.matrices[entry.parameter.device];
+  std::vector<Matrix>& matrices = matrices_of(entry);
   const auto count = static_cast<std::size_t>(entry.layout.matrices());
   entry.first_matrix = matrices.size();
   matrices.resize(matrices.size() + count);
   if (settings_.diagnostics) entry.diagnostics.resize(count);
   Diagnostics* diagnostics = entry.diagnostics.empty() ? nullptr : entry.diagnostics.data();
   for_each_matrix(entry, [&](Matrix& x, std::int64_t item, std::size_t block) {
-    x.m = entry.layout.blocks[block];
+    x.m = entry.layout.block_rows(block).count;
+    x.whole_m = entry.layout.blocks[block];
     x.n = entry.layout.n;
     x.transposed = entry.layout.transposed;
     x.compute = entry.layout.compute;
@@ -180,18 +198,32 @@ void ParameterTable::bind_gradients(std::span<const TensorView> gradients) {
                 std::to_string(gradients.size()));
   }
   for (std::size_t i = 0; i < gradients.size(); ++i) {
-    if (gradients[i]) check_gradient(entries_[i].parameter, entries_[i].layout, gradients[i]);
+    if (is_present(gradients[i])) check_gradient(entries_[i].parameter, entries_[i].layout, gradients[i]);
   }
   for (std::size_t i = 0; i < gradients.size(); ++i) {
+    TensorView gradient = gradients[i];
+    static std::byte nothing;  // address of a gradient that is there but has no elements
+    if (!gradient && is_present(gradient)) gradient.data = &nothing;
     for_each_matrix(entries_[i], [&](Matrix& x, std::int64_t item, std::size_t block) {
-      x.gradient = gradients[i] ? slice(entries_[i].layout, gradients[i], item, block) : MatrixView{};
+      x.gradient = gradient ? slice(entries_[i].layout, gradient, item, block) : MatrixView{};
     });
+  }
+}
+
+void ParameterTable::check_whole() const {
+  for (const ParameterEntry& entry : entries_) {
+    const ParameterLayout& layout = entry.layout;
+    if (!layout.cut || layout.rows.count == layout.m) continue;
+    throw Error("step: parameter '" + entry.parameter.name + "' has " + std::to_string(layout.rows.count) + " of its " +
+                std::to_string(layout.m) + " rows here; step it with a ShardedStep");
   }
 }
 
 void ParameterTable::rebind_weight(std::size_t index, void* data) {
   ParameterEntry& found = entry(index);
-  if (data == nullptr) throw Error("parameter '" + found.parameter.name + "': weight has no data");
+  if (data == nullptr && found.parameter.weight.shape.elements() > 0) {
+    throw Error("parameter '" + found.parameter.name + "': weight has no data");
+  }
   Parameter moved = found.parameter;
   moved.weight.data = data;
   check_memory(moved);
@@ -206,7 +238,9 @@ void ParameterTable::check_options(std::size_t group, const Options& options) {
   if (current.index() != options.index()) {
     throw Error(who + "rule must stay " + rule_name(current) + ", got " + rule_name(options));
   }
-  for (const auto& [device, matrices] : groups_[group].matrices) backend(device).check(options);
+  for (const auto* lists : {&groups_[group].matrices, &groups_[group].cut}) {
+    for (const auto& [device, matrices] : *lists) backend(device).check(options);
+  }
   if (const char* field = changed_state_field(current, options); field != nullptr) {
     throw Error(who + rule_name(current) + "'s " + field + " cannot change after construction: it shapes the state");
   }
@@ -216,7 +250,8 @@ void ParameterTable::check_options(std::size_t group, const Options& options) {
 void ParameterTable::check_memory(const Parameter& parameter) const {
   const auto range = [](const Parameter& p) {
     const auto* first = static_cast<const std::byte*>(p.weight.data);
-    const std::int64_t elements = p.weight.row_stride == 0 ? p.weight.shape.elements() : 1;
+    const std::int64_t all = p.weight.shape.elements();
+    const std::int64_t elements = p.weight.row_stride == 0 ? all : std::min(all, std::int64_t{1});
     return std::pair(first, first + static_cast<std::size_t>(elements) * size_of(p.weight.dtype));
   };
   const auto [first, last] = range(parameter);

@@ -30,7 +30,7 @@ struct ParameterEntry {
   std::vector<std::unique_ptr<void, ReleaseMemory>> owned;  ///< memory of the state, unless the caller lends it
   std::vector<Diagnostics> diagnostics;                     ///< one per matrix; empty: off
   std::size_t group = 0;
-  std::size_t first_matrix = 0;  ///< in the group's list of matrices on its device
+  std::size_t first_matrix = 0;  ///< in the list that matrices_of() returns
 };
 
 /// Asynchronous devices first: they keep working while the CPU does its part.
@@ -39,7 +39,8 @@ using ByDevice = std::map<Device, Value, std::greater<>>;
 
 struct GroupEntry {
   Options options;
-  ByDevice<std::vector<Matrix>> matrices;
+  ByDevice<std::vector<Matrix>> matrices;  ///< all of whose rows are here
+  ByDevice<std::vector<Matrix>> cut;       ///< rows of which may be on other ranks
 };
 
 /// The parameters of an optimizer, their state, and the matrices that backends step. Every function throws Error on the
@@ -55,6 +56,9 @@ class ParameterTable {
   std::size_t index_of(std::string_view name) const;
   Backend& backend(Device device);
   const ByDevice<std::unique_ptr<Backend>>& backends() const { return backends_; }
+  const OptimizerOptions& settings() const { return settings_; }
+  /// The list of the parameter's group and device that its matrices are in.
+  std::vector<Matrix>& matrices_of(const ParameterEntry& entry);
 
   /// Points the matrices at this step's gradients.
   void bind_gradients(std::span<const TensorView> gradients);
@@ -62,6 +66,10 @@ class ParameterTable {
   /// Copies a 16-bit weight into its f32 master; without a master it does nothing.
   void refresh_master(ParameterEntry& entry);
   void check_options(std::size_t group, const Options& options);
+  /// Throws Error if a matrix has rows on other ranks.
+  void check_whole() const;
+
+  bool in_sharded_step = false;  ///< a ShardedStep has begun and is neither applied nor cancelled
 
  private:
   void add_parameter(std::size_t group, Parameter parameter);

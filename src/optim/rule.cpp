@@ -2,7 +2,6 @@
 #include "optim/rule.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 
 #include "trasmuon/error.h"
@@ -22,11 +21,9 @@ const TensorView& State::operator[](std::string_view name) const {
 
 namespace {
 
-/// Returns the number of rows of W before this block.
+/// Returns the number of rows of W in memory before this block.
 std::int64_t rows_before(const ParameterLayout& layout, std::int64_t entry, std::size_t block) {
-  return entry * layout.m + std::accumulate(layout.blocks.begin(),
-                                            layout.blocks.begin() + static_cast<std::ptrdiff_t>(block),
-                                            std::int64_t{0});
+  return entry * layout.rows.count + layout.block_rows(block).first;
 }
 
 void* at(const TensorView& tensor, std::int64_t element) {
@@ -77,7 +74,8 @@ std::vector<StateSpec> state_specs(const Options& options, const ParameterLayout
     specs = {{"exp_avg", real, shape}, {"exp_avg_sq", real, shape}};
   } else {
     specs = {{"momentum", momentum_type(options, real), shape}};
-    if (!std::holds_alternative<MuonOptions>(options)) specs.push_back({"v_row", real, {layout.batch * layout.m}});
+    if (!std::holds_alternative<MuonOptions>(options))
+      specs.push_back({"v_row", real, {layout.batch * layout.rows.count}});
     if (const auto* trasmuon = std::get_if<TrasMuonOptions>(&options)) {
       const bool history = trasmuon->reference == Reference::history;
       specs.push_back({"e_ref", DType::f64, history ? Shape{matrices, layout.n} : Shape{matrices}});
@@ -93,11 +91,14 @@ std::vector<StateSpec> state_specs(const Options& options, const ParameterLayout
   return specs;
 }
 
-std::vector<std::byte> initial_state(const Options& options, std::size_t index, const StateSpec& spec) {
+std::vector<std::byte> initial_state(const Options& options, std::size_t index, const StateSpec& spec,
+                                     const ParameterLayout& layout, std::int64_t entries_before) {
   const auto count = static_cast<std::size_t>(spec.shape.elements());
   std::vector<std::byte> bytes(count * size_of(spec.dtype));
   if (spec.name == "basis") {
-    initialise_dion_basis(std::get<DionOptions>(options), index, {bytes.data(), spec.dtype, spec.shape, 0});
+    const auto& dion = std::get<DionOptions>(options);
+    initialise_dion_basis(dion, index, basis_before(dion, layout, entries_before, 0),
+                          {bytes.data(), spec.dtype, spec.shape, 0});
   } else if (spec.name == "c_ema" || spec.name == "c_last") {
     if (spec.dtype == DType::f64) std::fill_n(reinterpret_cast<double*>(bytes.data()), count, 1.0);
     else std::fill_n(reinterpret_cast<float*>(bytes.data()), count, 1.0f);
@@ -136,7 +137,7 @@ void bind_state(const Options& options, const ParameterLayout& layout, const Sta
   }
   x.momentum = slice(layout, state["momentum"], entry, block);
   if (const auto* dion = std::get_if<DionOptions>(&options)) {
-    const std::int64_t rank = dion_rank(*dion, x.m, x.n);
+    const std::int64_t rank = dion_rank(*dion, x.whole_m, x.n);
     x.basis = {at(state["basis"], basis_before(*dion, layout, entry, block)), layout.compute, x.n, rank, rank};
   }
   if (state.has("v_row")) x.v_row = at(state["v_row"], rows_before(layout, entry, block));

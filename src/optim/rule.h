@@ -25,8 +25,9 @@ class State {
 
 /// Lists the state tensors of a parameter under this rule.
 std::vector<StateSpec> state_specs(const Options& options, const ParameterLayout& layout, const Shape& shape);
-/// Returns the initial content of a state tensor.
-std::vector<std::byte> initial_state(const Options& options, std::size_t index, const StateSpec& spec);
+/// Returns the initial content of a state tensor of parameter `index`; `entries_before`: batch entries on lower ranks.
+std::vector<std::byte> initial_state(const Options& options, std::size_t index, const StateSpec& spec,
+                                     const ParameterLayout& layout, std::int64_t entries_before);
 
 /// Returns the first field that determines the shape or dtype of state tensors and differs between two options of one
 /// rule, or null.
@@ -48,6 +49,8 @@ MuonPipeline pipeline_of(const MuonOptions& options);      // muon.cpp
 constexpr double kEpsCap = 1e-3;
 
 std::int64_t dion_rank(const DionOptions& options, std::int64_t m, std::int64_t n);  // dion.cpp
-void initialise_dion_basis(const DionOptions& options, std::size_t index, const TensorView& basis);
+/// Fills `basis` with numbers of parameter `index`'s own, leaving out the first `skipped`.
+void initialise_dion_basis(const DionOptions& options, std::size_t index, std::int64_t skipped,
+                           const TensorView& basis);
 
 }  // namespace trasmuon

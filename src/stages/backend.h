@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 
+#include "stages/cut_step.h"
 #include "stages/matrix.h"
 #include "stages/plan.h"
 
@@ -22,6 +23,11 @@ class Backend {
   /// Steps every matrix that has a gradient. Call prepare() with the same arguments first. A device with streams
   /// enqueues the work on `stream` and returns without waiting.
   virtual void run(std::span<Matrix> matrices, const Plan& plan, void* stream) = 0;
+
+  /// The same for matrices whose rows are on several ranks, phase by phase. The plans and gradients of all phases of a
+  /// step are those that it was prepared with. Prepare the lists of whole matrices first: they share scratch.
+  virtual void prepare_cut(CutStep& step, void* stream) = 0;
+  virtual void run_cut(CutPhase phase, CutStep& step, void* stream) = 0;
 
   /// Updates the scalars of this list's steps inside graphs that the caller has captured. Ordered after the work on
   /// the stream. Call check_recorded first: it throws Error if a captured step cannot take this plan.

@@ -31,6 +31,7 @@ struct MatrixView {
 struct Matrix {
   std::int64_t m = 0;
   std::int64_t n = 0;
+  std::int64_t whole_m = 0;  ///< m, or more where other ranks have rows of the same matrix
   bool transposed = false;
   DType compute = DType::f32;
 

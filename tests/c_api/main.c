@@ -9,6 +9,7 @@ void test_optimizer(void);
 void test_state(void);
 void test_functions(void);
 void test_null_arguments(void);
+void test_sharded_step(void);
 
 int main(void) {
   CHECK_TEXT(trasmuon_last_error(), "");
@@ -20,6 +21,7 @@ int main(void) {
   test_state();
   test_functions();
   test_null_arguments();
+  test_sharded_step();
   if (failures > 0) fprintf(stderr, "%d checks failed\n", failures);
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -15,7 +15,7 @@ static inline trasmuon_tensor matrix_f32(float* data, int64_t rows, int64_t cols
 }
 
 static inline trasmuon_parameter parameter(const char* name, trasmuon_tensor weight) {
-  trasmuon_parameter p = {sizeof p, name, weight, TRASMUON_LAYOUT_AUTOMATIC, 0, NULL, 0, TRASMUON_CPU};
+  trasmuon_parameter p = {sizeof p, name, weight, TRASMUON_LAYOUT_AUTOMATIC, 0, NULL, 0, TRASMUON_CPU, 0, 0};
   return p;
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cuda/cuda_ranks.h"
 #include "cuda/twins.h"
 #include "host_cuda/launch.h"
 
@@ -26,6 +27,26 @@ TEST_F(CudaOrder, OfThreadsDoesNotMatter) {
   expect_same_bits(NorMuonOptions{.ns_precision = NewtonSchulzPrecision::f32}, memory, mixed_items());
   expect_same_bits(DionOptions{.rank_fraction = 0.5}, memory, mixed_items());
   expect_same_bits(AdamWOptions{}, memory, {{{300}}, {{67, 130}}, {{9, 1100}}});
+}
+
+TEST_F(CudaOrder, OfThreadsDoesNotMatterInShardedSteps) {
+  const std::vector<Options> groups{TrasMuonOptions{.nesterov = true}, AdamWOptions{}};
+  std::vector<std::vector<float>> weights;
+  for (const bool backwards : {false, true}) {
+    Ranks<float> host(model_on_gpu(), groups, even_cuts(model_on_gpu(), 3), DType::bf16);
+    CudaRanks<float> device(host, groups, DType::bf16, memory);
+    std::mt19937_64 rng(5);
+    host_cuda::run_backwards(backwards);
+    for (int t = 0; t < 3; ++t) {
+      const auto gradients = host.random_gradients(rng);
+      host.begin(gradients);
+      device.step();
+      for (auto& rank : host.ranks()) rank.step->cancel();
+    }
+    host_cuda::run_backwards(false);
+    weights.push_back(device.weights());
+  }
+  EXPECT_EQ(weights[0], weights[1]);
 }
 
 }  // namespace

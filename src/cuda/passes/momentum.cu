@@ -6,6 +6,7 @@
 #include "cuda/passes/dispatch.cuh"
 #include "cuda/passes/input_scale.h"
 #include "cuda/passes/load.cuh"
+#include "cuda/passes/momentum_rows.cuh"
 #include "cuda/passes/passes.h"
 
 namespace trasmuon::cuda {
@@ -14,36 +15,6 @@ namespace {
 // Blocks that a multiprocessor holds at once: enough loads under way to keep the memory busy.
 template <class T>
 constexpr int kResidentBlocks = sizeof(T) == 4 ? 4 : 2;
-
-/// What is orthogonalized: the new M, or Nesterov's look-ahead.
-template <class T>
-__device__ __forceinline__ T input_of(const MomentumStage& stage, T next, T g, T beta) {
-  return stage.nesterov ? lookahead(next, g, beta) : next;
-}
-
-/// Calls body(row, col, g, m) for this thread's four columns in each row of the chunk. The momentum is stored as M
-/// and computed as T.
-template <class T, class M, class Body>
-__device__ __forceinline__ void for_each_four(const Block& block, const DeviceMatrix& x, const Chunk& chunk,
-                                              Body&& body) {
-  const int j = chunk.col + 4 * block.thread;
-  const int last = chunk.row_end;
-  with_element<T>(x.gradient.dtype, [&](auto element) {
-    using G = decltype(element);
-    with_bool(whole_fours<G>(x.gradient, x.cols) && whole_fours<M>(x.momentum, x.cols), [&](auto whole) {
-      constexpr int kAhead = 4;  // rows loaded at once
-      for (int first = chunk.row; first < last; first += kAhead) {
-        T g[kAhead][4], m[kAhead][4];
-        load_rows<whole.value, G>(x.gradient, first, last, j, x.cols, g);
-        load_rows<whole.value, M>(x.momentum, first, last, j, x.cols, m);
-#pragma unroll
-        for (int k = 0; k < kAhead; ++k) {
-          if (first + k < last) body(first + k, j, g[k], m[k]);
-        }
-      }
-    });
-  });
-}
 
 /// Column energies of the new M, and whether the gradient can be used.
 template <class T, class M>
@@ -168,10 +139,14 @@ __global__ void __launch_bounds__(kBlockThreads, kResidentBlocks<T>) momentum_wr
 
 }  // namespace
 
-void enqueue_momentum_read(const StepTables& step, cudaStream_t stream) {
+void enqueue_momentum_parts(const StepTables& step, cudaStream_t stream) {
   with_momentum_types(step, [&]<class T, class M, class X>(Type<T>, Type<M>, Type<X>) {
     launch(momentum_read<T, M>, chunk_grid(step), kBlockThreads, stream, step);
   });
+}
+
+void enqueue_momentum_read(const StepTables& step, cudaStream_t stream) {
+  enqueue_momentum_parts(step, stream);
   launch(momentum_decide, matrix_grid(step), kBlockThreads, stream, step);
 }
 

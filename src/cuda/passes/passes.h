@@ -15,6 +15,8 @@ void enqueue_admit(const StepTables& step, cudaStream_t stream);
 /// Reads gradient and momentum and computes, without writing M: the new M's column energies, which matrices are
 /// stepped, and the scale of the iteration's input.
 void enqueue_momentum_read(const StepTables& step, cudaStream_t stream);
+/// The first half of enqueue_momentum_read: partial sums of energies and norm, and whether the gradient is unusable.
+void enqueue_momentum_parts(const StepTables& step, cudaStream_t stream);
 /// Writes M and the scaled input of the iteration.
 void enqueue_momentum_write(const StepTables& step, cudaStream_t stream);
 /// Replaces the energies of the momentum by those of the gradient.

@@ -26,6 +26,7 @@ struct DeviceView {
 struct DeviceMatrix {
   int rows, cols;  ///< as stored
   bool transposed;
+  std::int64_t whole_m;                            ///< m, or more where other ranks have rows of the same matrix
   DeviceView weight, rounded, gradient, momentum;  ///< null data: the matrix has none
   void *v_row, *c_ema, *c_last;                    ///< T
   double *c_sum, *e_ref, *gamma_sum, *eta_average;

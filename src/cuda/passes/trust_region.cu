@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kBlockThreads) trust_region(StepTables step) {
     *x.gamma_sum = gamma_sum;
     s.reference = reference.value;
   }
-  const bool damped = is_damped(stage, x.m(), n, t);
+  const bool damped = is_damped(stage, x.whole_m, n, t);
   const bool gate_step = damped && is_gate_step(stage, t);
   T* c_ema = static_cast<T*>(x.c_ema);
   T* c_last = static_cast<T*>(x.c_last);
