@@ -28,6 +28,7 @@ StageMatrices::StageMatrices(std::int64_t rows, std::int64_t cols)
     x.c_sum.assign(static_cast<std::size_t>(cols), 0);
     x.matrix = {.m = rows,
                 .n = cols,
+                .whole_m = rows,
                 .weight = matrix_view(weights[i]),
                 .gradient = matrix_view(gradients[i]),
                 .momentum = matrix_view(momenta[i]),

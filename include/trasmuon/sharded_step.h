@@ -25,7 +25,7 @@ struct ShardedStepOptions {
 };
 
 /// Sizes of the buffers between the phases. All ranks have the same `sums` and `norms`.
-struct ExchangeSizes {
+struct TRASMUON_API ExchangeSizes {
   std::size_t sums = 0;                        ///< doubles
   std::size_t norms = 0;                       ///< doubles
   std::vector<std::size_t> to_owners = {};     ///< bytes sent to each rank; packed in the order of the ranks

@@ -31,6 +31,7 @@ struct Shard {
         c_sum(static_cast<std::size_t>(n)) {
     const auto stored = [&](std::vector<double>& x) { return MatrixView{x.data(), DType::f64, last - first, n, n}; };
     matrix.m = last - first;
+    matrix.whole_m = static_cast<std::int64_t>(whole.size()) / n;
     matrix.n = n;
     matrix.compute = DType::f64;
     matrix.weight = stored(w);
@@ -88,8 +89,7 @@ void step_shards(const MuonPipeline& plan, std::span<Shard* const> shards, std::
   for (Shard* x : shards) base_squares += x->s.base_squares;
   for (Shard* x : shards) {
     std::copy(energy.begin(), energy.end(), x->s.column_energy);
-    // Calibration sees the whole matrix.
-    x->s.base_squares = base_squares * static_cast<double>(x->matrix.m) / static_cast<double>(m);
+    x->s.base_squares = base_squares;
     x->run(Phase::apply, plan);
   }
 }
