@@ -196,8 +196,7 @@ class Optimizer(torch.optim.Optimizer):
         core = self._bound
         core.set_options(self.param_groups)
         gradients = [tensor.grad for tensor in core.tensors]
-        found_inf = getattr(self, "found_inf", None)
-        if found_inf is None or unscale(gradients, core.states, found_inf, getattr(self, "grad_scale", None)):
+        if getattr(self, "found_inf", None) is None or self._unscale(gradients):
             if not core.step(gradients):
                 self._rebuild()
                 core = self._bound
@@ -212,6 +211,11 @@ class Optimizer(torch.optim.Optimizer):
             if self._step_count % every == 0:
                 callback(self, self._step_count)
         return loss
+
+    def _unscale(self, gradients: List[Optional[torch.Tensor]]) -> bool:
+        found_inf: torch.Tensor = self.found_inf  # type: ignore[attr-defined]
+        skips_nonfinite = all(group.get("skip_nonfinite", True) for group in self.param_groups)
+        return unscale(gradients, self._bound.states, found_inf, getattr(self, "grad_scale", None), skips_nonfinite)
 
     def _check_frozen(self) -> None:
         thawed = [name for name, tensor in self._frozen if tensor.requires_grad]

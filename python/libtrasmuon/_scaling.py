@@ -12,12 +12,14 @@ def unscale(
     states: Sequence[Mapping[str, torch.Tensor]],
     found_inf: torch.Tensor,
     scale: Optional[torch.Tensor],
+    skips_nonfinite: bool,
 ) -> bool:
     """Divides gradients by the scale, in place, as torch's fused optimizers do. Returns False if the step is to be
     skipped and the host knows it: found_inf is on the CPU. Where only a GPU knows, the gradients become NaN there, and
-    the library skips every matrix. Either way the step is counted in `skipped`, and the host waits for no GPU."""
+    the library skips every matrix; the host does not wait. Options that let NaN through (skips_nonfinite = False) need
+    the host to know, so it waits. Either way the step is counted in `skipped`."""
     present = [(gradient, state) for gradient, state in zip(gradients, states) if gradient is not None]
-    on_host = found_inf.device.type == "cpu"
+    on_host = found_inf.device.type == "cpu" or not skips_nonfinite
     if on_host and found_inf.item() != 0:
         for _, state in present:
             state["skipped"].add_(1)

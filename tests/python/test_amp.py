@@ -42,9 +42,10 @@ def test_gradients_are_unscaled(device):
     assert equal(list(model.parameters()), train(other, plain, 3))
 
 
-def test_found_inf_skips_and_counts(device):
+@pytest.mark.parametrize("preset", ["default", "paper"])  # the paper's lets NaN through
+def test_found_inf_skips_and_counts(preset, device):
     model = mlp(device)
-    optimizer = TrasMuon(model)
+    optimizer = TrasMuon(model, preset=preset)
     train(model, optimizer, 2)
     before = [p.detach().clone() for p in model.parameters()]
     momentum = optimizer.state[model[2].weight]["momentum"].clone()
