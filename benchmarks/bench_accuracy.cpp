@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounding error of both forms of Newton-Schulz in f32, against f64, for spectra from flat to
-// six decades wide. The evidence for docs/decisions/0002-gram-segments.md.
+// Rounding error of both forms of Newton-Schulz in f32 and bf16, against f64, for spectra from flat to six decades
+// wide. The evidence for docs/decisions/0002-gram-form.md and 0008-bf16-on-the-cpu.md.
 #include <cmath>
 #include <cstdio>
 #include <random>
+#include <type_traits>
 #include <vector>
 
+#include "cpu/bf16_newton_schulz.h"
 #include "cpu/newton_schulz.h"
 #include "cpu/scratch.h"
 #include "optim/rule.h"
@@ -47,14 +49,21 @@ std::vector<float> matrix(const Spectrum& spectrum, std::mt19937_64& rng) {
 }
 
 template <class T>
-std::vector<T> orthogonalized(const std::vector<float>& x, const char* set, NewtonSchulzForm form) {
+std::vector<T> orthogonalized(const std::vector<float>& x, const char* set, NewtonSchulzForm form,
+                              DType iterates = dtype_of<T>()) {
   std::vector<T> in(x.begin(), x.end());
   double squares = 0;
   for (float value : x) squares += static_cast<double>(value) * static_cast<double>(value);
   std::vector<T> out(x.size());
   cpu::Scratch scratch;
-  cpu::newton_schulz<T>({in.data(), dtype_of<T>(), kRows, kCols, kCols}, 1 / std::sqrt(squares),
-                        newton_schulz_triples(set, 5), form, out.data(), scratch);
+  const MatrixView view{in.data(), dtype_of<T>(), kRows, kCols, kCols};
+  const auto triples = newton_schulz_triples(set, 5);
+  if (iterates == DType::bf16) {
+    if constexpr (std::is_same_v<T, float>)
+      cpu::bf16_newton_schulz(view, 1 / std::sqrt(squares), triples, form, out.data(), scratch);
+  } else {
+    cpu::newton_schulz<T>(view, 1 / std::sqrt(squares), triples, form, out.data(), scratch);
+  }
   return out;
 }
 
@@ -70,17 +79,21 @@ double relative_error(const std::vector<float>& ours, const std::vector<double>&
 }  // namespace
 
 int main() {
-  std::printf("relative Frobenius error in f32, %d x %d, five steps\n", static_cast<int>(kRows),
-              static_cast<int>(kCols));
-  std::printf("%-24s %-14s %10s %10s\n", "spectrum", "coefficients", "standard", "gram");
+  std::printf("relative Frobenius error, %d x %d, five steps\n", static_cast<int>(kRows), static_cast<int>(kCols));
+  std::printf("%-24s %-14s %10s %10s %14s %10s\n", "spectrum", "coefficients", "f32 standard", "gram", "bf16 standard",
+              "gram");
   std::mt19937_64 rng(1);
   for (const Spectrum& spectrum : kSpectra) {
     const std::vector<float> x = matrix(spectrum, rng);
     for (const char* set : {"keller", "you", "polar_express"}) {
       const auto exact = orthogonalized<double>(x, set, NewtonSchulzForm::standard);
-      std::printf("%-24s %-14s %10.1e %10.1e\n", spectrum.name, set,
-                  relative_error(orthogonalized<float>(x, set, NewtonSchulzForm::standard), exact),
-                  relative_error(orthogonalized<float>(x, set, NewtonSchulzForm::gram), exact));
+      std::printf("%-24s %-14s", spectrum.name, set);
+      for (const DType iterates : {DType::f32, DType::bf16}) {
+        for (const NewtonSchulzForm form : {NewtonSchulzForm::standard, NewtonSchulzForm::gram}) {
+          std::printf(" %12.1e", relative_error(orthogonalized<float>(x, set, form, iterates), exact));
+        }
+      }
+      std::printf("\n");
     }
   }
 }

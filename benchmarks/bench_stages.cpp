@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "cpu/bf16_newton_schulz.h"
+#include "cpu/bf16_product.h"
 #include "cpu/gemm.h"
 #include "cpu/kernels.h"
 #include "cpu/newton_schulz.h"
@@ -62,8 +64,40 @@ void multiply(State& state, std::int64_t m, std::int64_t n, std::int64_t k, bool
                    (symmetric ? 1.0 : 2.0) * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
 }
 
+/// The same in bf16, the result rounded or, with `unrounded`, in f32.
+void multiply_bf16(State& state, std::int64_t m, std::int64_t n, std::int64_t k, bool symmetric, bool unrounded) {
+  std::vector<float> a = random_values(m, k, 1), b = random_values(k, n, 2), c(static_cast<std::size_t>(m * n));
+  cpu::Scratch scratch;
+  struct Matrices {
+    cpu::BlockMatrix a, b, c;
+    cpu::Bf16Pair* packed;
+  };
+  const Matrices blocks = scratch.lay_out([&](Arena& arena) {
+    const std::int64_t rows = cpu::block_count(m), cols = cpu::block_count(n), depth = cpu::block_count(k);
+    return Matrices{{rows, depth, arena},
+                    {depth, cols, arena},
+                    {rows, cols, arena},
+                    arena.take<cpu::Bf16Pair>(cpu::multiply_scratch(cols, depth))};
+  });
+  cpu::load_blocks({a.data(), DType::f32, m, k, k}, 1, false, blocks.a);
+  cpu::load_blocks({b.data(), DType::f32, k, n, n}, 1, false, blocks.b);
+  cpu::BlockProduct product{.a = blocks.a,
+                            .b = symmetric ? blocks.a : blocks.b,
+                            .transpose_b = symmetric,
+                            .out = blocks.c,
+                            .symmetric = symmetric};
+  if (unrounded) product.unrounded = {c.data(), DType::f32, m, n, n};
+  for (auto _ : state) {
+    cpu::multiply(product, blocks.packed);
+    benchmark::ClobberMemory();
+  }
+  count_operations(state,
+                   (symmetric ? 1.0 : 2.0) * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
+}
+
 /// FLOP/s in operations done; "standard FLOP/s" in those of the dense algorithm.
-void newton_schulz(State& state, std::int64_t rows, std::int64_t cols, NewtonSchulzForm form) {
+void newton_schulz(State& state, std::int64_t rows, std::int64_t cols, NewtonSchulzForm form,
+                   DType iterates = DType::f32) {
   constexpr int kSteps = 5;
   std::vector<float> in = random_values(rows, cols);
   const MatrixView matrix{in.data(), DType::f32, rows, cols, cols};
@@ -72,10 +106,11 @@ void newton_schulz(State& state, std::int64_t rows, std::int64_t cols, NewtonSch
   cpu::Scratch scratch;
   const double scale = 1 / std::sqrt(static_cast<double>(in.size()));  // 1 / ||X||_F, as the entries have variance 1
   for (auto _ : state) {
-    cpu::newton_schulz<float>(matrix, scale, triples, form, out.data(), scratch);
+    if (iterates == DType::bf16) cpu::bf16_newton_schulz(matrix, scale, triples, form, out.data(), scratch);
+    else cpu::newton_schulz<float>(matrix, scale, triples, form, out.data(), scratch);
     benchmark::ClobberMemory();
   }
-  count_operations(state, our_operations(rows, cols, kSteps, form));
+  count_operations(state, our_operations(rows, cols, kSteps, form, iterates));
   state.counters["standard FLOP/s"] =
       Counter(standard_operations(rows, cols, kSteps), Counter::kIsIterationInvariantRate);
 }
@@ -133,9 +168,24 @@ void add_products() {
   }
   add("multiply/full/768x3072x768", [](State& s) { multiply(s, 768, 3072, 768, false); });
   add("multiply/symmetric/768x768x3072", [](State& s) { multiply(s, 768, 768, 3072, true); });
+  for (std::int64_t size : {64, 768}) {
+    const std::string name = std::to_string(size);
+    add("multiply_bf16/full/" + name, [=](State& s) { multiply_bf16(s, size, size, size, false, false); });
+    add("multiply_bf16/symmetric/" + name, [=](State& s) { multiply_bf16(s, size, size, size, true, false); });
+  }
+  add("multiply_bf16/full/768x3072x768", [](State& s) { multiply_bf16(s, 768, 3072, 768, false, false); });
+  add("multiply_bf16/unrounded/768x3072x768", [](State& s) { multiply_bf16(s, 768, 3072, 768, false, true); });
+  add("multiply_bf16/symmetric/768x768x3072", [](State& s) { multiply_bf16(s, 768, 768, 3072, true, false); });
 }
 
 void add_newton_schulz() {
+  for (const auto& [rows, cols] :
+       {std::pair<std::int64_t, std::int64_t>{64, 64}, {64, 1024}, {768, 768}, {768, 3072}, {3072, 768}}) {
+    for (const DType iterates : {DType::f32, DType::bf16}) {
+      add(std::string("newton_schulz/") + to_string(iterates) + "/" + shape_name(rows, cols),
+          [=](State& s) { newton_schulz(s, rows, cols, NewtonSchulzForm::automatic, iterates); });
+    }
+  }
   for (std::int64_t aspect : {1, 2, 3, 4, 8}) {
     const std::string shape = shape_name(768, 768 * aspect);
     add("newton_schulz/standard/" + shape,

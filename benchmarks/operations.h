@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cpu/newton_schulz.h"
+#include "stages/newton_schulz_form.h"
 
-// Floating-point operations of Newton-Schulz on an s x l matrix, s <= l, in f32.
+// Floating-point operations of Newton-Schulz on an s x l matrix, s <= l.
 namespace trasmuon::bench {
 
 /// X X^T, A^2 and P X as dense products: (4a + 2) s^3 a step, a = l / s.
@@ -16,10 +16,11 @@ inline double standard_operations(std::int64_t rows, std::int64_t cols, int step
 }
 
 /// Operations that our implementation does, with the default coefficients.
-inline double our_operations(std::int64_t rows, std::int64_t cols, int steps, NewtonSchulzForm form) {
+inline double our_operations(std::int64_t rows, std::int64_t cols, int steps, NewtonSchulzForm form,
+                             DType iterates = DType::f32) {
   const auto triples = newton_schulz_triples("keller", steps);
-  if (form == NewtonSchulzForm::automatic) form = cpu::choose_form(rows, cols, triples, false);
-  return cpu::newton_schulz_operations(rows, cols, triples, form, false);
+  if (form == NewtonSchulzForm::automatic) form = choose_form(rows, cols, triples, iterates);
+  return newton_schulz_operations(rows, cols, triples, form, iterates);
 }
 
 }  // namespace trasmuon::bench

@@ -64,8 +64,10 @@ def run(arguments):
     _require_fast_blas()
 
     muon, trasmuon = libtrasmuon.Muon(tensors), libtrasmuon.TrasMuon(tensors)
-    pairs = [("Muon, this library", muon.step,
+    muon_bf16 = libtrasmuon.Muon(tensors, ns_precision="bf16")
+    pairs = [("Muon, this library, bf16 iteration", muon_bf16.step,
               "torch.optim.Muon, bf16 iteration", torch.optim.Muon(tensors).step),
+             ("Muon, this library, bf16 iteration", muon_bf16.step, "Muon, this library", muon.step),
              ("TrasMuon, this library", trasmuon.step,
               "TrasMuon with torch operations, f32", TorchTrasMuon(tensors, dtype=torch.float32).step)]
     sides = {name: step for pair in pairs for name, step in (pair[:2], pair[2:])}
@@ -88,7 +90,7 @@ def run(arguments):
         rounds = [theirs / mine for mine, theirs in zip(samples[our_name], samples[peer_name])]
         ratio = statistics.median(samples[peer_name]) / statistics.median(samples[our_name])
         result["speedup"][peer_name] = {"of_medians": ratio, "per_round": rounds}
-        print(f"speedup over {peer_name}: {ratio:.2f} ({min(rounds):.2f} to {max(rounds):.2f} over the rounds)")
+        print(f"{our_name}: speedup over {peer_name}: {ratio:.2f} ({min(rounds):.2f} to {max(rounds):.2f} over the rounds)")
     if arguments.json:
         with open(arguments.json, "w") as file:
             json.dump(result, file, indent=1)

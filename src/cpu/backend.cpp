@@ -69,8 +69,9 @@ class CpuBackend final : public Backend {
         [&]<class O>(const O& o) {
           if constexpr (requires { o.ns_precision; }) {
             using enum NewtonSchulzPrecision;
-            if (o.ns_precision == automatic || o.ns_precision == f32) return;
-            throw Error(std::string(rule_name(options)) + ": ns_precision must be automatic or f32 on the CPU, got '" +
+            if (o.ns_precision == automatic || o.ns_precision == f32 || o.ns_precision == bf16) return;
+            throw Error(std::string(rule_name(options)) +
+                        ": ns_precision must be automatic, f32 or bf16 on the CPU, got '" +
                         get_field(options, "ns_precision") + "'");
           }
         },

@@ -5,33 +5,10 @@
 #include <utility>
 
 #include "cpu/gemm.h"
+#include "stages/newton_schulz_form.h"
 
 namespace trasmuon::cpu {
 namespace {
-
-// Rounding gives R = X X^T eigenvalues of about -eps where X has none; each step multiplies
-// them by up to a^2, and near -1 they diverge. R is recomputed from X before they reach
-// a hundredth (docs/decisions/0002-gram-form.md): for the built-in sets after five or six
-// steps in f32.
-std::size_t segment_length(std::span<const NewtonSchulzTriple> triples, bool double_precision) {
-  const double eps = double_precision ? 0x1p-53 : 0x1p-24;
-  double noise = eps;
-  for (std::size_t step = 1; step < triples.size(); ++step) {
-    noise *= triples[step - 1].a * triples[step - 1].a;
-    if (noise > 0.015) return step;
-  }
-  return triples.size();
-}
-
-std::size_t segments(std::span<const NewtonSchulzTriple> triples, bool double_precision) {
-  std::size_t count = 0;
-  for (; !triples.empty(); ++count) triples = triples.subspan(segment_length(triples, double_precision));
-  return count;
-}
-
-// Below this the products are too small for their number of operations to matter, and the
-// standard form rounds less.
-constexpr std::int64_t kSmallestGramSide = 64;
 
 /// What an iteration on a matrix of this shape consists of.
 struct IterationShape {
@@ -41,10 +18,10 @@ struct IterationShape {
 };
 
 IterationShape shape_of(std::int64_t rows, std::int64_t cols, std::span<const NewtonSchulzTriple> triples,
-                        NewtonSchulzForm form, bool double_precision) {
-  if (form == NewtonSchulzForm::automatic) form = choose_form(rows, cols, triples, double_precision);
+                        NewtonSchulzForm form, DType iterates) {
+  if (form == NewtonSchulzForm::automatic) form = choose_form(rows, cols, triples, iterates);
   const bool gram = form == NewtonSchulzForm::gram;
-  return {rows, cols, gram, gram ? segments(triples, double_precision) > 1 : triples.size() > 1};
+  return {rows, cols, gram, gram ? gram_segments(triples, 0, iterates) > 1 : triples.size() > 1};
 }
 
 /// The iteration on one matrix, seen with its short side as rows: X is s x l.
@@ -76,10 +53,10 @@ class Iteration {
   // Within a segment Q = P_1 ... P_k and R = X X^T are polynomials in the first R: all
   // symmetric, all commuting. At its end X <- Q X.
   void gram(Operand<T> x, std::span<const NewtonSchulzTriple> triples, T* out) {
-    while (!triples.empty()) {
-      const std::size_t steps = segment_length(triples, kDouble);
-      const auto segment = triples.first(steps);
-      triples = triples.subspan(steps);
+    for (std::size_t done = 0; done < triples.size();) {
+      const std::size_t steps = segment_length(triples, done, dtype_of<T>());
+      const auto segment = triples.subspan(done, steps);
+      done += steps;
       gram_of(x);
       for (std::size_t step = 0; step < steps; ++step) {
         polynomial(segment[step]);
@@ -94,15 +71,13 @@ class Iteration {
           std::swap(q_, t_);
         }
       }
-      T* next = segments(triples, kDouble) % 2 == 0 ? out : second_;
+      T* next = gram_segments(triples, done, dtype_of<T>()) % 2 == 0 ? out : second_;
       times(q_, x, next);
       x = packed(next);
     }
   }
 
  private:
-  static constexpr bool kDouble = sizeof(T) == sizeof(double);
-
   Operand<T> packed(const T* data) const { return {data, cols_, 1}; }
   static Operand<T> square(const T* data, std::int64_t s) { return {data, s, 1}; }
 
@@ -162,30 +137,11 @@ class Iteration {
 
 }  // namespace
 
-double newton_schulz_operations(std::int64_t rows, std::int64_t cols, std::span<const NewtonSchulzTriple> triples,
-                                NewtonSchulzForm form, bool double_precision) {
-  const double s = static_cast<double>(std::min(rows, cols)), l = static_cast<double>(std::max(rows, cols));
-  const double t = static_cast<double>(triples.size());
-  if (form == NewtonSchulzForm::standard) return t * (3 * s * s * l + s * s * s);
-  const double parts = static_cast<double>(segments(triples, double_precision));
-  return parts * (3 * s * s * l - 3 * s * s * s) + t * 4 * s * s * s;
-}
-
-NewtonSchulzForm choose_form(std::int64_t rows, std::int64_t cols, std::span<const NewtonSchulzTriple> triples,
-                             bool double_precision) {
-  if (std::min(rows, cols) < kSmallestGramSide) return NewtonSchulzForm::standard;
-  const auto operations = [&](NewtonSchulzForm form) {
-    return newton_schulz_operations(rows, cols, triples, form, double_precision);
-  };
-  return operations(NewtonSchulzForm::gram) < operations(NewtonSchulzForm::standard) ? NewtonSchulzForm::gram
-                                                                                     : NewtonSchulzForm::standard;
-}
-
 template <class T>
 std::size_t newton_schulz_scratch(std::int64_t rows, std::int64_t cols, std::span<const NewtonSchulzTriple> triples,
                                   NewtonSchulzForm form) {
   if (triples.empty()) return 0;
-  const IterationShape shape = shape_of(rows, cols, triples, form, sizeof(T) == sizeof(double));
+  const IterationShape shape = shape_of(rows, cols, triples, form, dtype_of<T>());
   return bytes_of([&](Arena& arena) { return Iteration<T>(shape, arena); });
 }
 
@@ -200,7 +156,7 @@ void newton_schulz(const MatrixView& in, double scale, std::span<const NewtonSch
     }
     return;
   }
-  const IterationShape shape = shape_of(in.rows, in.cols, triples, form, sizeof(T) == sizeof(double));
+  const IterationShape shape = shape_of(in.rows, in.cols, triples, form, dtype_of<T>());
   auto iteration = scratch.lay_out([&](Arena& arena) { return Iteration<T>(shape, arena); });
   const Operand<T> x{in.row<T>(0), in.row_stride, 1, scale};
   if (shape.gram) iteration.gram(x, triples, out);

@@ -11,15 +11,6 @@
 
 namespace trasmuon::cpu {
 
-/// Counts the floating-point operations of the standard or the Gram form; symmetric products count half, as they are
-/// computed here.
-double newton_schulz_operations(std::int64_t rows, std::int64_t cols, std::span<const NewtonSchulzTriple> triples,
-                                NewtonSchulzForm form, bool double_precision);
-
-/// Returns the form that `automatic` stands for: the one with fewer operations, unless the matrix is small.
-NewtonSchulzForm choose_form(std::int64_t rows, std::int64_t cols, std::span<const NewtonSchulzTriple> triples,
-                             bool double_precision);
-
 /// Returns the bytes of scratch that newton_schulz() takes.
 template <class T>
 std::size_t newton_schulz_scratch(std::int64_t rows, std::int64_t cols, std::span<const NewtonSchulzTriple> triples,

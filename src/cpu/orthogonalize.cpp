@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
+#include "cpu/bf16_newton_schulz.h"
 #include "cpu/kernels.h"
 #include "cpu/newton_schulz.h"
 #include "cpu/step.h"
@@ -10,12 +12,28 @@
 namespace trasmuon::cpu {
 namespace {
 
+/// Whether a matrix of compute type T is iterated in bf16.
+template <class T>
+bool iterates_in_bf16(const OrthogonalizeStage& stage, std::int64_t rows, std::int64_t cols) {
+  return dtype_of<T>() == DType::f32 && stage.precision == NewtonSchulzPrecision::bf16 && !stage.triples.empty() &&
+         std::min(rows, cols) >= kSmallestBf16Side;
+}
+
 template <class T>
 void orthogonalize(const MatrixView& in, double squares, const OrthogonalizeStage& stage, const InputNorm& norm, T* out,
                    Scratch& scratch) {
   const double scale = input_scale<T>(norm, std::sqrt(squares), static_cast<double>(in.elements()));  // eq:prenorm_main
-  if (scale == 0) std::fill_n(out, in.elements(), T(0));
-  else newton_schulz<T>(in, scale, stage.triples, stage.form, out, scratch);  // eq:ns_main
+  if (scale == 0) {
+    std::fill_n(out, in.elements(), T(0));
+    return;
+  }
+  if constexpr (std::is_same_v<T, float>) {
+    if (iterates_in_bf16<T>(stage, in.rows, in.cols)) {
+      bf16_newton_schulz(in, scale, stage.triples, stage.form, out, scratch);  // eq:ns_main
+      return;
+    }
+  }
+  newton_schulz<T>(in, scale, stage.triples, stage.form, out, scratch);  // eq:ns_main
 }
 
 /// Divides all entries by one power of two where that keeps squares inside the range of f64; returns its exponent.
@@ -57,7 +75,9 @@ void orthogonalize_copy(const MatrixView& in, const MatrixView& out, const Ortho
 
 template <class T>
 std::size_t orthogonalize_scratch(const Matrix& x, const OrthogonalizeStage& stage) {
-  return newton_schulz_scratch<T>(x.weight.rows, x.weight.cols, stage.triples, stage.form);
+  const std::int64_t rows = x.weight.rows, cols = x.weight.cols;
+  return iterates_in_bf16<T>(stage, rows, cols) ? bf16_newton_schulz_scratch(rows, cols, stage.triples, stage.form)
+                                                : newton_schulz_scratch<T>(rows, cols, stage.triples, stage.form);
 }
 
 template <class T>

@@ -36,8 +36,8 @@ void orthogonalize(const TensorView& in, const TensorView& out, const NewtonSchu
   }
   if (!(options.eps >= 0)) throw Error("orthogonalize: eps must be >= 0, got " + std::to_string(options.eps));
   using enum NewtonSchulzPrecision;
-  if (options.device == Device::cpu() && options.precision != automatic && options.precision != f32) {
-    throw Error("orthogonalize: precision must be automatic or f32 on the CPU, got '" +
+  if (options.device == Device::cpu() && (options.precision == tf32 || options.precision == f16)) {
+    throw Error("orthogonalize: precision must be automatic, f32 or bf16 on the CPU, got '" +
                 get_field(MuonOptions{.ns_precision = options.precision}, "ns_precision") + "'");
   }
   if (!(in.shape == out.shape)) {

@@ -17,6 +17,7 @@ declare -A may_include=(
   [src/base]='(trasmuon|base)/'
   [src/stages]='(trasmuon|stages)/'
   [src/cpu]='(trasmuon|stages|cpu)/'
+  [src/cpu/isa]='((trasmuon|stages|cpu)/|(cpuid|immintrin)\.h)'
   [src/cuda]='((trasmuon|stages|cuda)/|cuda[A-Za-z_0-9]*\.h)'
   [src/cuda/runtime]='((trasmuon|cuda/runtime)/|cu(da|blas)[A-Za-z_0-9]*\.h)'
   [src/cuda/passes]='((trasmuon|stages|cuda/(passes|runtime))/|cuda[A-Za-z_0-9]*\.h)'
@@ -60,7 +61,7 @@ check_includes() {
   while read -r file; do
     layer=$(cut -d/ -f1-2 <<<"$file")
     [[ $file != include/trasmuon/libtorch* ]] || layer=include/trasmuon/libtorch
-    [[ $file != src/cuda/*/* ]] || layer=$(cut -d/ -f1-3 <<<"$file")
+    [[ $file != src/@(cuda/*|cpu/isa)/* ]] || layer=$(cut -d/ -f1-3 <<<"$file")
     if [[ -z ${may_include[$layer]:-} ]]; then
       report "$file:1: $layer is no known layer; say in ${BASH_SOURCE[0]##*/} what it may include"
       continue

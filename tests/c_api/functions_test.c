@@ -32,8 +32,9 @@ static void test_orthogonalize(void) {
                 "orthogonalize: form must be in [0, 2], got 3");
   CHECK(trasmuon_orthogonalize(&source, &target, 5, "nobody", 0, 1e-7) == TRASMUON_ERROR_REFUSED);
   CHECK_OK(trasmuon_orthogonalize_on(&source, &target, 5, "keller", 0, 1e-7, "f32", TRASMUON_CPU, NULL));
+  CHECK_OK(trasmuon_orthogonalize_on(&source, &target, 5, "keller", 0, 1e-7, "bf16", TRASMUON_CPU, NULL));
   CHECK_REFUSED(trasmuon_orthogonalize_on(&source, &target, 5, "keller", 0, 1e-7, "f16", TRASMUON_CPU, NULL),
-                "orthogonalize: precision must be automatic or f32 on the CPU, got 'f16'");
+                "orthogonalize: precision must be automatic, f32 or bf16 on the CPU, got 'f16'");
   wrong.rank = 9;
   CHECK_REFUSED(trasmuon_orthogonalize(&source, &wrong, 5, "keller", 0, 1e-7),
                 "orthogonalize: out: rank must be in [0, 5], got 9");

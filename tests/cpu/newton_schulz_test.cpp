@@ -8,6 +8,7 @@
 #include <random>
 
 #include "optim/rule.h"
+#include "stages/newton_schulz_form.h"
 #include "support/error_of.h"
 #include "support/reference.h"
 #include "trasmuon/trasmuon.h"
@@ -203,14 +204,14 @@ TEST(NewtonSchulz, ManyStepsOnADeficientMatrixStayBounded) {
 }
 
 TEST(NewtonSchulz, TheCheaperFormIsChosen) {
-  const auto choose_form = [](std::int64_t rows, std::int64_t cols, int steps, bool double_precision) {
-    return cpu::choose_form(rows, cols, newton_schulz_triples("keller", steps), double_precision);
+  const auto choose_form = [](std::int64_t rows, std::int64_t cols, int steps, DType iterates) {
+    return trasmuon::choose_form(rows, cols, newton_schulz_triples("keller", steps), iterates);
   };
-  EXPECT_EQ(choose_form(768, 768, 5, false), NewtonSchulzForm::standard);
-  EXPECT_EQ(choose_form(768, 3072, 5, false), NewtonSchulzForm::gram);
-  EXPECT_EQ(choose_form(3072, 768, 5, true), NewtonSchulzForm::gram);
-  EXPECT_EQ(choose_form(64, 640, 1, true), NewtonSchulzForm::standard);
-  EXPECT_EQ(choose_form(32, 640, 5, true), NewtonSchulzForm::standard);
+  EXPECT_EQ(choose_form(768, 768, 5, DType::f32), NewtonSchulzForm::standard);
+  EXPECT_EQ(choose_form(768, 3072, 5, DType::f32), NewtonSchulzForm::gram);
+  EXPECT_EQ(choose_form(3072, 768, 5, DType::f64), NewtonSchulzForm::gram);
+  EXPECT_EQ(choose_form(64, 640, 1, DType::f64), NewtonSchulzForm::standard);
+  EXPECT_EQ(choose_form(32, 640, 5, DType::f64), NewtonSchulzForm::standard);
 }
 
 TEST(Orthogonalize, WorksInPlaceOnBatchesStridesAndSmallTypes) {

@@ -39,6 +39,7 @@ class Wild {
     o.ns_steps = static_cast<int>(integer(0, 8));
     o.coefficients = coefficient_sets()[static_cast<std::size_t>(integer(0, 2))].name;
     o.ns_form = static_cast<NewtonSchulzForm>(integer(0, 2));
+    if (chance(0.3)) o.ns_precision = NewtonSchulzPrecision::bf16;
     o.clip = static_cast<Clip>(integer(0, 2));
     o.alpha = power(-3, 3);
     o.c_min = chance(0.1) ? 1 : uniform(0.001, 1);
@@ -73,7 +74,7 @@ class Wild {
   }
 
   Shape shape() {
-    const std::int64_t sides[] = {1, 1, 2, 3, 5, 7, 8, 11, 16, 19};
+    const std::int64_t sides[] = {1, 1, 2, 3, 5, 7, 8, 16, 19, 33};
     return {sides[integer(0, 9)], sides[integer(0, 9)]};
   }
 

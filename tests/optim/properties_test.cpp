@@ -100,7 +100,7 @@ TEST(Determinism, OneMatrixPerThreadGivesTheSameBitsToo) {
   // Enough large matrices that up to four threads take one each, and small ones beside them;
   // the number of threads changes between steps as well.
   const int before = num_threads();
-  const auto run = [](const std::vector<int>& threads) {
+  const auto run = [](NewtonSchulzPrecision precision, const std::vector<int>& threads) {
     std::mt19937_64 rng(48);
     std::vector<std::vector<float>> weights, gradients;
     std::vector<Parameter> parameters;
@@ -112,17 +112,19 @@ TEST(Determinism, OneMatrixPerThreadGivesTheSameBitsToo) {
       parameters.push_back({"w" + std::to_string(parameters.size()), view(weights.back().data(), shape)});
       views.push_back(view(gradients.back().data(), shape));
     }
-    Optimizer optimizer({{TrasMuonOptions{}, parameters}});
+    Optimizer optimizer({{TrasMuonOptions{.ns_precision = precision}, parameters}});
     for (int count : threads) {
       set_num_threads(count);
       optimizer.step(views);
     }
     return weights;
   };
-  const auto once = run({1, 1});
-  for (int threads : {2, 3, 4, 6}) {
-    EXPECT_EQ(run({threads, threads}), once) << threads;
-    EXPECT_EQ(run({threads, 1}), once) << threads;
+  for (const NewtonSchulzPrecision precision : {NewtonSchulzPrecision::f32, NewtonSchulzPrecision::bf16}) {
+    const auto once = run(precision, {1, 1});
+    for (int threads : {2, 3, 4, 6}) {
+      EXPECT_EQ(run(precision, {threads, threads}), once) << threads;
+      EXPECT_EQ(run(precision, {threads, 1}), once) << threads;
+    }
   }
   set_num_threads(before);
 }

@@ -17,7 +17,7 @@
 namespace trasmuon::test {
 namespace {
 
-constexpr std::int64_t kRows = 12, kCols = 20;
+constexpr std::int64_t kRows = 16, kCols = 20;  // large enough for an iteration in bf16
 
 trasmuon_tensor tensor_of(void* data, int dtype, std::initializer_list<std::int64_t> shape) {
   trasmuon_tensor tensor{data, dtype, static_cast<int>(shape.size()), {}, 0};
@@ -68,6 +68,7 @@ struct World {
                  tensor_of(half_gradient.data(), TRASMUON_BF16, {8, 10}),
                  tensor_of(bias_gradient.data(), TRASMUON_F32, {33})};
     ok(trasmuon_options_create(rule, &options));
+    if (rule == std::string("muon")) ok(trasmuon_options_set(options, "ns_precision", "bf16"));
     ok(trasmuon_options_create("adamw", &adamw));
     ok(trasmuon_builder_create(&builder));
     ok(trasmuon_builder_set_diagnostics(builder, 1));

@@ -7,10 +7,13 @@
 
 namespace trasmuon::test {
 
-/// Small matrices of every rule, of which each thread takes one, and a large one, which all threads share.
+/// Small matrices of every rule, of which each thread takes one, and large ones, which all threads share, iterated in
+/// f32 and in bf16.
 inline std::vector<Group> small_and_large() {
   std::vector<Group> groups = every_rule();
   groups[0].parameters.push_back({.name = "large", .weight = {.dtype = DType::f32, .shape = {280, 260}}});
+  groups.push_back({MuonOptions{.ns_precision = NewtonSchulzPrecision::bf16},
+                    {{.name = "large bf16", .weight = {.dtype = DType::f32, .shape = {270, 300}}}}});
   return groups;
 }
 

@@ -57,7 +57,8 @@ struct Single {
   }
 };
 
-/// Returns the five rules with their defaults, and TrasMuon that damps small matrices too, from the first step on.
+/// Returns the five rules with their defaults, and TrasMuon that damps small matrices too, from the first step on; one
+/// of them iterates in bf16.
 inline std::vector<Options> all_rules() {
   return {TrasMuonOptions{.min_damped_dim = 1},
           TrasMuonOptions{.gamma = Gamma::Kind::eta_hat, .reference = Reference::history, .min_damped_dim = 1},
@@ -65,6 +66,7 @@ inline std::vector<Options> all_rules() {
           NorMuonOptions{.scaling = NorMuonScaling::code},
           MuonOptions{},
           MuonOptions{.scaling = MuonScaling::match_rms_adamw},
+          MuonOptions{.ns_precision = NewtonSchulzPrecision::bf16},
           DionOptions{.rank_fraction = 0.5},
           AdamWOptions{}};
 }

@@ -9,6 +9,8 @@ namespace {
 
 #include "cpu/isa/vector.inl"
 
+#include "cpu/isa/transpose.inl"
+
 #include "cpu/isa/elementwise.inl"
 #include "cpu/isa/gemm.inl"
 
@@ -52,12 +54,9 @@ constexpr Kernels<double> f64_kernels() {
   return k;
 }
 
-#define TRASMUON_STRING(x) #x
-#define TRASMUON_NAME(x) TRASMUON_STRING(x)
-
 }  // namespace
 
 extern const KernelTable table;
-const KernelTable table = {TRASMUON_NAME(TRASMUON_ISA), f32_kernels(), f64_kernels()};
+const KernelTable table = {kIsaName, f32_kernels(), f64_kernels()};
 
 }  // namespace trasmuon::cpu::TRASMUON_ISA

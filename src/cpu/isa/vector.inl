@@ -25,6 +25,10 @@ template <>
 struct VectorOf<double> {
   typedef double type __attribute__((vector_size(kVectorBytes)));
 };
+template <>
+struct VectorOf<std::uint32_t> {
+  typedef std::uint32_t type __attribute__((vector_size(kVectorBytes)));
+};
 template <class T>
 using Vector = typename VectorOf<T>::type;
 template <class T>
@@ -39,3 +43,7 @@ inline void store_from(double x, double* out) { *out = x; }
 inline void store_from(float x, float* out) { *out = x; }
 inline void store_from(float x, bf16* out) { *out = to_bf16(x); }
 inline void store_from(float x, f16* out) { *out = to_f16(x); }
+
+#define TRASMUON_STRING(x) #x
+#define TRASMUON_NAME(x) TRASMUON_STRING(x)
+constexpr const char* kIsaName = TRASMUON_NAME(TRASMUON_ISA);

@@ -6,6 +6,7 @@
 
 #include "cuda/newton_schulz/iteration.h"
 #include "stages/arena.h"
+#include "stages/newton_schulz_form.h"
 #include "stages/plan.h"
 #include "trasmuon/tensor.h"
 
@@ -20,10 +21,6 @@ bool gram_form_in_place(const OrthogonalizeStage& stage);
 
 /// Whether 16 bits can hold these coefficients in Gram form, which adds b / c on a diagonal.
 bool fits_gram_form(const OrthogonalizeStage& stage);
-
-/// Whether the Gram form recomputes R from X after this many steps. In 16 bits the small eigenvalues of R are lost in
-/// rounding errors after three steps; if they become negative, the polynomial amplifies them.
-constexpr bool restarts_after(std::size_t steps, std::size_t total) { return steps < total && steps % 3 == 2; }
 
 /// Frobenius norm of a matrix of the bucket's shape whose RMS is kHalfRangeRms.
 double half_range_norm(const Bucket& bucket);

@@ -72,7 +72,7 @@ TEST_F(MechanisticStudyTest, RefusesWhatCannotRun) {
   EXPECT_EQ(refused({{"lr_scale", 1e10}}, MuonOptions{.lr = 1e300}),
             "mechanistic: lr must be <= 1.8e+308 after lr_scale = 1e+10, got 1e+300");
   EXPECT_EQ(refused({}, MuonOptions{.ns_precision = NewtonSchulzPrecision::tf32}),
-            "muon: ns_precision must be automatic or f32 on the CPU, got 'tf32'");
+            "muon: ns_precision must be automatic, f32 or bf16 on the CPU, got 'tf32'");
 }
 
 TEST_F(MechanisticStudyTest, KnowsWhatItNeeds) {

@@ -138,7 +138,7 @@ TEST(RecipeErrors, OptionsThatTheOptimizerRefuses) {
   EXPECT_EQ(refused(with("momentum_dtype = \"bf16\"")),
             "x.toml:4: [method.clip-sf] trasmuon: momentum_dtype must be automatic with f64 weights, got bf16");
   EXPECT_EQ(refused(with("ns_precision = \"tf32\"")),
-            "x.toml:4: [method.clip-sf] trasmuon: ns_precision must be automatic or f32 on the CPU, got 'tf32'");
+            "x.toml:4: [method.clip-sf] trasmuon: ns_precision must be automatic, f32 or bf16 on the CPU, got 'tf32'");
 }
 
 TEST(RecipeErrors, NamesAndTextsThatRecordsCannotHold) {
