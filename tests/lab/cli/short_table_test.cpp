@@ -13,7 +13,6 @@ RunSet sample() {
              .title = "",
              .study = "x",
              .command = "",
-             .machine = {},
              .parts = {"table"},
              .methods = {"muon"},
              .groups = {}};

@@ -13,7 +13,6 @@ RunSet runs_with(const std::string& axis, const std::vector<Json>& places) {
               .title = "",
               .study = "",
               .command = "",
-              .machine = {},
               .parts = {"one"},
               .methods = {"muon"},
               .groups = {}};
