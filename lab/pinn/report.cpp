@@ -42,7 +42,7 @@ const std::map<std::string, std::string> kCaptions = {
 void add_comparisons(const PinnComparisons& comparisons, Document& document) {
   Table table{"All comparisons: TrasMuon against a baseline, less is better",
               {{"runs", false},
-               {"baseline", false},
+               {"against", false},
                {"quantity", false},
                {"TrasMuon"},
                {"baseline"},

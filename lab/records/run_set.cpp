@@ -39,7 +39,6 @@ RunSet read_plan(const Json& plan, const fs::path& folder) {
              .title = plan.at("title"),
              .study = plan.at("study"),
              .command = plan.at("command"),
-             .machine = plan.at("machine"),
              .parts = plan.at("parts"),
              .methods = plan.at("methods"),
              .groups = {}};

@@ -22,7 +22,6 @@ struct SeedGroup {
 /// All runs in one output folder, in the recipe's order.
 struct RunSet {
   std::string name, title, study, command;
-  Json machine;  ///< {"cpu": ..., "cores": ..., "version": ...}
   std::vector<std::string> parts, methods;
   std::vector<SeedGroup> groups;
   std::vector<std::string> damaged = {};  ///< file and reason of each run that was left out because of its record

@@ -9,14 +9,8 @@ namespace trasmuon::lab {
 namespace {
 
 RunSet sample() {
-  RunSet set{.name = "x",
-             .title = "",
-             .study = "x",
-             .command = "",
-             .machine = {},
-             .parts = {"table"},
-             .methods = {"muon"},
-             .groups = {}};
+  RunSet set{
+      .name = "x", .title = "", .study = "x", .command = "", .parts = {"table"}, .methods = {"muon"}, .groups = {}};
   for (const int kappa : {10, 100}) {
     set.groups.push_back(make_group("table", "muon", {{"kappa", kappa}}, {}, 3, [&](std::uint64_t seed) {
       return Json{{"final_loss", kappa * jitter(seed)}, {"spikes", 2}};

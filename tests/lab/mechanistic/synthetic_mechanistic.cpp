@@ -39,7 +39,6 @@ RunSet mechanistic_runs(const MechanisticNumbers& n) {
       .title = "Bursts & columns <test>",
       .study = "mechanistic",
       .command = "trasmuon run mechanistic --set steps=60",
-      .machine = {{"cpu", "A \"CPU\""}, {"threads", 2}},
       .parts = {"table", "no-bursts", "damping", "gate-2", "gate-10", "lr-sweep", "tuning", "decay", "newton-schulz"},
       .methods = {"normuon", "noclip", "clip-only", "clip-sf"},
       .groups = {}};

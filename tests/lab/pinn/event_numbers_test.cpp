@@ -21,14 +21,8 @@ RunRecord measured(const std::vector<double>& losses, const Json& settings = Jso
   Json all = {
       {"events", true}, {"first_event", kFirst}, {"event_period", kPeriod}, {"steps", kSteps}, {"update_rms", 0}};
   all.update(settings);
-  RunSet runs{.name = "x",
-              .title = "",
-              .study = "pinn",
-              .command = "",
-              .machine = {},
-              .parts = {"table"},
-              .methods = {"muon"},
-              .groups = {}};
+  RunSet runs{
+      .name = "x", .title = "", .study = "pinn", .command = "", .parts = {"table"}, .methods = {"muon"}, .groups = {}};
   runs.groups.push_back(make_group("table", "muon", Json::object(), all, 1, [&](std::uint64_t) { return summary; }));
   const test::TemporaryDirectory folder;
   write_tables(runs, folder, [&](const RunSpec&, RunLog& log) {
@@ -96,14 +90,7 @@ TEST(EventNumbers, TheFitsMissIsRelativeToItsTarget) {
 }
 
 TEST(EventNumbers, ARunWithoutTablesKeepsItsSummary) {
-  RunSet runs{.name = "x",
-              .title = "",
-              .study = "pinn",
-              .command = "",
-              .machine = {},
-              .parts = {},
-              .methods = {},
-              .groups = {}};
+  RunSet runs{.name = "x", .title = "", .study = "pinn", .command = "", .parts = {}, .methods = {}, .groups = {}};
   runs.groups.push_back(make_group("table", "muon", Json::object(), Json::object(), 1, [](std::uint64_t) {
     return Json{{"final_rel_l2", 1}};
   }));

@@ -46,7 +46,6 @@ RunSet pinn_runs(const PinnNumbers& n) {
               .title = "PINN",
               .study = "pinn",
               .command = "trasmuon run pinn",
-              .machine = {{"cpu", "A CPU"}},
               .parts = {"table", "no-events", "lr-sweep", "matched-rms", "adamw-search"},
               .methods = {"muon", "trasmuon", "noclip", "adamw"},
               .groups = {}};

@@ -60,7 +60,6 @@ TEST(RunSet, HasTheRecipesOrderAndWhatIsFinished) {
   EXPECT_EQ(set.title, "A title");
   EXPECT_EQ(set.study, "mechanistic");
   EXPECT_EQ(set.command, "trasmuon run bursts");
-  EXPECT_TRUE(set.machine.contains("cpu"));
   EXPECT_EQ(set.methods, (std::vector<std::string>{"a", "b"}));
   ASSERT_EQ(set.groups.size(), 4u);
   EXPECT_EQ(set.groups[0].axes["kappa"], 1e4);

@@ -9,14 +9,7 @@ namespace trasmuon::lab {
 namespace {
 
 RunSet runs_with(const std::string& axis, const std::vector<Json>& places) {
-  RunSet runs{.name = "",
-              .title = "",
-              .study = "",
-              .command = "",
-              .machine = {},
-              .parts = {"one"},
-              .methods = {"muon"},
-              .groups = {}};
+  RunSet runs{.name = "", .title = "", .study = "", .command = "", .parts = {"one"}, .methods = {"muon"}, .groups = {}};
   for (const Json& place : places) {
     Json axes = Json::object();
     axes[axis] = place;

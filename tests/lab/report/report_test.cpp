@@ -121,7 +121,19 @@ TEST(Report, OfThePinnStudy) {
   write_tables(runs, tables);
   const Written report = write(runs, folder);
   EXPECT_TRUE(has(report.markdown, "Final error no worse"));
-  EXPECT_TRUE(has(report.markdown, "| Muon | 81.2 (80.6, 81.8) | 8.12 (8.06, 8.18) |")) << report.markdown;
+  EXPECT_TRUE(has(report.markdown, "| Muon | 2.0e-3 (2.0e-3, 2.0e-3) | 8.12 (8.06, 8.18) |")) << report.markdown;
+}
+
+TEST(Report, NamesRevisionsMachinesAndTheSeedsThatWereRun) {
+  RunSet runs = mechanistic_runs({.seeds = 4});
+  for (SeedGroup& group : runs.groups) group.planned = 24;
+  runs.groups[0].runs[0].revision = "";
+  const test::TemporaryDirectory folder;
+  const std::string report = write(runs, folder).markdown;
+  EXPECT_TRUE(has(report, " runs by abc123 on cores 2, cpu A \"CPU\"")) << report.substr(0, 900);
+  EXPECT_TRUE(has(report, "1 run by unknown revision on cores 2")) << report.substr(0, 900);
+  EXPECT_TRUE(has(report, "4 seeds each")) << report.substr(0, 900);
+  EXPECT_FALSE(has(report, "24 seeds")) << report.substr(0, 900);
 }
 
 TEST(Report, HasFiguresAndWhatMadeThem) {
@@ -232,7 +244,6 @@ TEST(Report, OfAnotherStudyHasTheMedians) {
               .title = "",
               .study = "other",
               .command = "",
-              .machine = {},
               .parts = {"one"},
               .methods = {"muon"},
               .groups = {}};

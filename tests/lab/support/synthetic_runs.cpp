@@ -21,6 +21,8 @@ SeedGroup make_group(const std::string& part, const std::string& method, const J
     RunRecord run;
     run.spec = {.study = "", .method = method, .options = options_of(method), .settings = settings, .seed = seed};
     run.summary = summary(seed);
+    run.revision = "abc123";
+    run.machine = {{"cpu", "A \"CPU\""}, {"cores", 2}};
     run.folder = "no-such-folder/" + part + axes.dump() + run_id(run.spec);  // no two groups share a run
     group.runs.push_back(run);
   }
