@@ -79,7 +79,7 @@ TEST(List, TheRecipeInTheDocumentationIsValid) {
   test::write_file(folder / "example.toml", page.substr(begin, page.find("```", begin) - begin));
   const Ended ended = run_program(folder.path(), {"list", "methods", "example.toml"});
   EXPECT_EQ(ended.error, "");
-  EXPECT_TRUE(contains(ended.out, "part   table          96 runs over b_basis, kappa\n")) << ended.out;
+  EXPECT_TRUE(contains(ended.out, "part   table          144 runs over b_basis, kappa\n")) << ended.out;
   EXPECT_TRUE(contains(ended.out, "part   no-bursts      4 runs\n")) << ended.out;
 }
 
