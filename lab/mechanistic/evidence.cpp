@@ -74,6 +74,12 @@ void Evidence::add_method(const MechanisticGroups& groups, const std::string& me
         {groups.table("noclip", cell)});
   add(method, Question::effect, method + ", no bursts", "noclip, no bursts", {groups.at("no-bursts", method)},
       {groups.at("no-bursts", "noclip")});
+  for (const bool bursts : {true, false}) {
+    const std::string place = bursts ? ", B = b I" : ", B = b I, no bursts";
+    const Json settings = {{"bursts", bursts}};
+    add(method, Question::effect, method + place, "noclip" + place, {groups.at("isotropic-b", method, settings)},
+        {groups.at("isotropic-b", "noclip", settings)});
+  }
   for (const Cell& cell : kCells) add_advantage(groups, method, cell);
 
   const auto with_damping = [&](const char* control) {

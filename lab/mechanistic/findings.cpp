@@ -98,8 +98,9 @@ std::string step_size_sentence(const Evidence& evidence, const std::string& meth
   const auto all = evidence.of(method, Question::step_size);
   if (all.empty()) return "";
   if (better.empty()) return "No control that only changes the step reaches " + method + "'s loss.";
-  return fmt::format("Steps that are smaller in all columns and end no higher than {} (loss {}, {} spikes): {}.",
-                     method, human(all.front()->loss.treated), human(all.front()->spikes.treated), better);
+  return fmt::format(
+      "Steps that are smaller in all columns and whose loss is not clearly above that of {} (loss {}, {} spikes): {}.",
+      method, human(all.front()->loss.treated), human(all.front()->spikes.treated), better);
 }
 
 /// What is left of the advantage where both rules have the learning rate that suits them.

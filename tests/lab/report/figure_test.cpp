@@ -30,7 +30,7 @@ Figure sample() {
 
 TEST(Style, TellsTheMethodsApart) {
   std::set<std::string> colors;
-  for (const char* method : {"noclip", "clip-sf", "clip-only", "normuon", "muon", "hard-clip", "uniform-c", "adamw"})
+  for (const char* method : {"noclip", "clip-sf", "clip-only", "normuon", "muon", "hard-clip", "history", "adamw"})
     EXPECT_TRUE(colors.insert(method_style(method).color).second) << method;
   EXPECT_EQ(method_style("something new").color, method_style("something new").color);
 }
