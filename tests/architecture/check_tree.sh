@@ -32,6 +32,11 @@ declare -A may_include=(
   [lab/recipe]='(trasmuon|fmt|lab/(records|study|recipe))/'
   [lab/mechanistic]='(trasmuon|fmt|lab/(records|report|study|mechanistic))/'
   [lab/pinn]='(trasmuon|fmt|torch|ATen|lab/(records|report|study|pinn))/'
+  [lab/data]='(trasmuon|fmt|nlohmann|lab/(records|study|data))/'
+  [lab/models]='(torch|ATen|lab/models)/'
+  [lab/training]='(trasmuon|fmt|torch|ATen|c10|lab/(records|study|training))/'
+  [lab/language]='(trasmuon|fmt|torch|ATen|lab/(records|report|study|data|models|training|language))/'
+  [lab/vision]='(trasmuon|fmt|torch|ATen|lab/(records|report|study|data|models|training|vision))/'
   [lab/runner]='(trasmuon|fmt|lab/(records|study|runner))/'
   [lab/cli]='(trasmuon|fmt|CLI|lab/[a-z]+)/'
 )
