@@ -4,7 +4,7 @@
 #include <charconv>
 #include <limits>
 
-#include "lab/mechanistic/report.h"
+#include "lab/mechanistic/report/report.h"
 #include "lab/mechanistic/run.h"
 
 namespace trasmuon::lab {

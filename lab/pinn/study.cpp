@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "lab/pinn/report.h"
+#include "lab/pinn/report/report.h"
 #include "lab/pinn/run.h"
 #include "lab/pinn/settings.h"
 #include "lab/study/options_check.h"

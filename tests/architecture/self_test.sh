@@ -51,7 +51,7 @@ expect_violation include/trasmuon/libtorch/bad.h:2 include/trasmuon/libtorch/bad
 expect_violation src/optim/bad.cpp:2 src/optim/bad.cpp "$spdx" '#include "trasmuon/libtorch/tensors.h"'
 expect_violation lab/records/bad.cpp:2 lab/records/bad.cpp "$spdx" '#include "lab/study/study.h"'
 expect_violation lab/recipe/bad.h:2 lab/recipe/bad.h "$spdx" '#include <CLI/CLI.hpp>'
-expect_violation lab/report/bad.h:2 lab/report/bad.h "$spdx" '#include "lab/mechanistic/report.h"'
+expect_violation lab/report/bad.h:2 lab/report/bad.h "$spdx" '#include "lab/mechanistic/report/report.h"'
 expect_violation lab/mechanistic/bad.cpp:2 lab/mechanistic/bad.cpp "$spdx" '#include "lab/pinn/mlp.h"'
 expect_violation lab/mechanistic/bad.cpp:2 lab/mechanistic/bad.cpp "$spdx" '#include <torch/types.h>'
 expect_violation lab/runner/bad.cpp:2 lab/runner/bad.cpp "$spdx" '#include "lab/pinn/study.h"'

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/mechanistic/claims.h"
+#include "lab/mechanistic/report/claims.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "lab/mechanistic/findings.h"
+#include "lab/mechanistic/report/findings.h"
 #include "lab/mechanistic/synthetic_mechanistic.h"
 
 namespace trasmuon::lab {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/mechanistic/evidence.h"
+#include "lab/mechanistic/report/evidence.h"
 
 #include <gtest/gtest.h>
 
-#include "lab/mechanistic/claims.h"
+#include "lab/mechanistic/report/claims.h"
 #include "lab/mechanistic/synthetic_mechanistic.h"
 
 namespace trasmuon::lab {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/mechanistic/groups.h"
+#include "lab/mechanistic/report/groups.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/mechanistic/paper_numbers.h"
+#include "lab/mechanistic/report/paper_numbers.h"
 
 #include <gtest/gtest.h>
 

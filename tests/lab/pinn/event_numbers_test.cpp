@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/pinn/event_numbers.h"
+#include "lab/pinn/report/event_numbers.h"
 
 #include <gtest/gtest.h>
 

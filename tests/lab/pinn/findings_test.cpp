@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/pinn/findings.h"
+#include "lab/pinn/report/findings.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/pinn/groups.h"
+#include "lab/pinn/report/groups.h"
 
 #include <gtest/gtest.h>
 
-#include "lab/pinn/comparisons.h"
+#include "lab/pinn/report/comparisons.h"
 #include "lab/pinn/synthetic_pinn.h"
 
 namespace trasmuon::lab {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/pinn/report.h"
+#include "lab/pinn/report/report.h"
 
 #include <gtest/gtest.h>
 

@@ -8,9 +8,9 @@
 #include <set>
 #include <sstream>
 
-#include "lab/mechanistic/report.h"
+#include "lab/mechanistic/report/report.h"
 #include "lab/mechanistic/synthetic_mechanistic.h"
-#include "lab/pinn/report.h"
+#include "lab/pinn/report/report.h"
 #include "lab/pinn/synthetic_pinn.h"
 #include "lab/report/summary_tables.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/mechanistic/evidence.h"
+#include "lab/mechanistic/report/evidence.h"
 #include "lab/report/document.h"
 
 namespace trasmuon::lab {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lab/pinn/groups.h"
+#include "lab/pinn/report/groups.h"
 #include "lab/report/paired.h"
 
 namespace trasmuon::lab {

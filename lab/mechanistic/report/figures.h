@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lab/mechanistic/closed_loop.h"
-#include "lab/mechanistic/groups.h"
+#include "lab/mechanistic/report/groups.h"
 #include "lab/report/illustration.h"
 
 namespace trasmuon::lab {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/mechanistic/findings.h"
+#include "lab/mechanistic/report/findings.h"
 
 #include <fmt/format.h>
 

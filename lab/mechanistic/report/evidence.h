@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lab/mechanistic/closed_loop.h"
-#include "lab/mechanistic/groups.h"
+#include "lab/mechanistic/report/groups.h"
 #include "lab/report/paired.h"
 
 namespace trasmuon::lab {

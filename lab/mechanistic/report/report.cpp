@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/mechanistic/report.h"
+#include "lab/mechanistic/report/report.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-#include "lab/mechanistic/claims.h"
-#include "lab/mechanistic/evidence.h"
-#include "lab/mechanistic/figures.h"
-#include "lab/mechanistic/findings.h"
-#include "lab/mechanistic/groups.h"
-#include "lab/mechanistic/paper_numbers.h"
+#include "lab/mechanistic/report/claims.h"
+#include "lab/mechanistic/report/evidence.h"
+#include "lab/mechanistic/report/figures.h"
+#include "lab/mechanistic/report/findings.h"
+#include "lab/mechanistic/report/groups.h"
+#include "lab/mechanistic/report/paper_numbers.h"
 #include "lab/report/format.h"
 #include "lab/report/illustration.h"
 #include "lab/report/part_tables.h"

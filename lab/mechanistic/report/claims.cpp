@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/mechanistic/claims.h"
+#include "lab/mechanistic/report/claims.h"
 
 #include <fmt/format.h>
 
-#include "lab/mechanistic/findings.h"
+#include "lab/mechanistic/report/findings.h"
 #include "lab/report/format.h"
 
 namespace trasmuon::lab {

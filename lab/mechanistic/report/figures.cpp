@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/mechanistic/figures.h"
+#include "lab/mechanistic/report/figures.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/mechanistic/evidence.h"
+#include "lab/mechanistic/report/evidence.h"
 
 namespace trasmuon::lab {
 

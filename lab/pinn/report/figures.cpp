@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/pinn/figures.h"
+#include "lab/pinn/report/figures.h"
 
 #include <cmath>
 #include <optional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "lab/pinn/groups.h"
+#include "lab/pinn/report/groups.h"
 #include "lab/report/illustration.h"
 
 namespace trasmuon::lab {

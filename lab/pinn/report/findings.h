@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "lab/pinn/comparisons.h"
-#include "lab/pinn/groups.h"
+#include "lab/pinn/report/comparisons.h"
+#include "lab/pinn/report/groups.h"
 #include "lab/report/document.h"
 
 namespace trasmuon::lab {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/pinn/groups.h"
+#include "lab/pinn/report/groups.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/pinn/report.h"
+#include "lab/pinn/report/report.h"
 
 #include <fmt/format.h>
 
@@ -7,12 +7,12 @@
 #include <cmath>
 #include <map>
 
-#include "lab/pinn/comparisons.h"
-#include "lab/pinn/event_numbers.h"
 #include "lab/pinn/events.h"
-#include "lab/pinn/figures.h"
-#include "lab/pinn/findings.h"
-#include "lab/pinn/groups.h"
+#include "lab/pinn/report/comparisons.h"
+#include "lab/pinn/report/event_numbers.h"
+#include "lab/pinn/report/figures.h"
+#include "lab/pinn/report/findings.h"
+#include "lab/pinn/report/groups.h"
 #include "lab/report/format.h"
 #include "lab/report/illustration.h"
 #include "lab/report/part_tables.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/pinn/comparisons.h"
+#include "lab/pinn/report/comparisons.h"
 
 namespace trasmuon::lab {
 

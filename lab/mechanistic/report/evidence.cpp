@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/mechanistic/evidence.h"
+#include "lab/mechanistic/report/evidence.h"
 
 #include <fmt/format.h>
 
