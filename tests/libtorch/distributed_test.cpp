@@ -195,10 +195,9 @@ TEST(Distributed, RanksThatDifferAreToldWhere) {
     EXPECT_THAT(error_of([&] { DistributedOptimizer(self.group, {group(fewer, MuonOptions{})}); }),
                 HasSubstr("ranks 0 and 2 must agree"));
     // One rank refuses: all hear why.
-    EXPECT_THAT(error_of([&] {
-                  DistributedOptimizer(self.group, {group({odd ? net.up_bias : net.up}, MuonOptions{})});
-                }),
-                HasSubstr("needs at least two dimensions"));
+    EXPECT_THAT(
+        error_of([&] { DistributedOptimizer(self.group, {group({odd ? net.up_bias : net.up}, MuonOptions{})}); }),
+        HasSubstr("needs at least two dimensions"));
     // The group still works.
     DistributedOptimizer optimizer(self.group, groups_for(net, MuonOptions{}));
     net.backward();

@@ -16,7 +16,8 @@
 namespace trasmuon::libtorch::detail {
 
 /// Sends a text from one rank to all. `size` is the same on all ranks.
-inline std::string share_text(Ranks& ranks, torch::Device device, const std::string& text, std::int64_t size, int from) {
+inline std::string share_text(Ranks& ranks, torch::Device device, const std::string& text, std::int64_t size,
+                              int from) {
   if (size == 0) return "";
   torch::Tensor bytes = torch::zeros({size}, torch::kUInt8);
   if (ranks.rank() == from) std::memcpy(bytes.data_ptr(), text.data(), static_cast<std::size_t>(size));

@@ -107,8 +107,7 @@ class DistributedOptimizer : public torch::optim::Optimizer {
     std::vector<detail::SavedGroup> groups = contents();
     for (std::size_t i = 0, g = 0, k = 0; i < engine_->tensors().size(); ++i, ++k) {
       for (; k == groups[g].parameters.size(); ++g) k = 0;
-      for (auto& [name, tensor] : engine_->gather_state(ranks_, i))
-        groups[g].parameters[k].state[name] = tensor.cpu();
+      for (auto& [name, tensor] : engine_->gather_state(ranks_, i)) groups[g].parameters[k].state[name] = tensor.cpu();
     }
     detail::write(archive, groups);
   }

@@ -15,7 +15,8 @@
 
 namespace trasmuon::libtorch::detail {
 
-/// One rank's part of an optimizer that is spread over ranks. The core has all parameters, with the same numbers on all.
+/// One rank's part of an optimizer that is spread over ranks. The core has all parameters, with the same numbers on
+/// all.
 class RankEngine {
  public:
   virtual ~RankEngine() = default;
@@ -44,9 +45,8 @@ class RankEngine {
   StateTensors expected_state(std::size_t index) const {
     StateTensors state;
     for (const auto& tensor : core().state(index)) {
-      state[tensor.spec.name] =
-          torch::empty(whole_shape(index, tensor.spec),
-                       torch::TensorOptions(torch::kMeta).dtype(scalar_type_of(tensor.spec.dtype)));
+      state[tensor.spec.name] = torch::empty(
+          whole_shape(index, tensor.spec), torch::TensorOptions(torch::kMeta).dtype(scalar_type_of(tensor.spec.dtype)));
     }
     return state;
   }
@@ -62,7 +62,8 @@ class RankEngine {
   }
 
   torch::Tensor empty_state(std::size_t index, const StateSpec& spec, const std::vector<std::int64_t>& shape) const {
-    return torch::empty(shape, tensors()[index].tensor.options().dtype(scalar_type_of(spec.dtype)).requires_grad(false));
+    return torch::empty(shape,
+                        tensors()[index].tensor.options().dtype(scalar_type_of(spec.dtype)).requires_grad(false));
   }
 
   Binding binding_;

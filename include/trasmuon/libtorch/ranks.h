@@ -25,7 +25,8 @@ inline std::string reason_of(const std::exception& failure) {
 }
 
 /// The ranks of a c10d group, and the exchanges between them. Every rank makes the same exchanges in the same order. An
-/// exchange that fails throws Error with the task, the exchange, this rank, c10d's reason, and the ranks that are missing.
+/// exchange that fails throws Error with the task, the exchange, this rank, c10d's reason, and the ranks that are
+/// missing.
 class Ranks {
  public:
   /// An exchange that has begun. Holds the tensors that c10d reads and writes.
@@ -112,8 +113,7 @@ class Ranks {
       const auto end = std::chrono::steady_clock::now() + patience_;
       store_->set(key(rank()), std::vector<std::uint8_t>{1});
       for (int r = 0; r < count(); ++r) {
-        const auto left =
-            std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
         if (!answers(key(r), std::max(left, std::chrono::milliseconds(kLeastWait)))) missing += " " + std::to_string(r);
       }
     } catch (const std::exception& failure) {

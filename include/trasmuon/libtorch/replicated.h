@@ -46,8 +46,8 @@ struct Bucket {
   torch::Tensor buffer = {};  // of other ranks' buckets: only while a step runs
 };
 
-/// Parameters that every rank has whole, each stepped by its owner. A step writes new weights into buckets, and into the
-/// weights when all buckets have arrived.
+/// Parameters that every rank has whole, each stepped by its owner. A step writes new weights into buckets, and into
+/// the weights when all buckets have arrived.
 class ReplicatedEngine : public RankEngine {
  public:
   ReplicatedEngine(const std::vector<OptimizerParamGroup>& groups, OptimizerOptions settings, std::size_t bucket_bytes,
@@ -61,7 +61,8 @@ class ReplicatedEngine : public RankEngine {
         binding_.tensors.push_back({tensor});
         if (tensor.is_cuda()) binding_.gpus.insert(tensor.device().index());
       }
-      for (const Parameter& p : core_groups.back().parameters) costs.push_back(step_cost(p, core_groups.back().options));
+      for (const Parameter& p : core_groups.back().parameters)
+        costs.push_back(step_cost(p, core_groups.back().options));
     }
     ownership_ = assign_owners(costs, ranks);
     if (ranks > 1) fill_buckets();
@@ -208,10 +209,10 @@ class ReplicatedEngine : public RankEngine {
         if (round >= list.size()) continue;
         Bucket& bucket = *list[round];
         if (bucket.owner != rank_) bucket.buffer = bytes_on(bucket.device, bucket.bytes);
-        under_way.push_back(ranks.start_broadcast(
-            bucket.buffer, bucket.owner,
-            "broadcast of new weights from rank " + std::to_string(bucket.owner) + " (from '" +
-                core().parameter(bucket.parameters.front()).name + "')"));
+        under_way.push_back(ranks.start_broadcast(bucket.buffer, bucket.owner,
+                                                  "broadcast of new weights from rank " + std::to_string(bucket.owner) +
+                                                      " (from '" + core().parameter(bucket.parameters.front()).name +
+                                                      "')"));
       }
     }
     for (const Ranks::Exchange& exchange : under_way) ranks.wait(exchange);
@@ -236,9 +237,9 @@ class ReplicatedEngine : public RankEngine {
   std::size_t bucket_bytes_;
   Ownership ownership_;
   std::vector<Bucket> buckets_;
-  std::map<std::size_t, torch::Tensor> slots_;                  // where the core finds the weights that this rank owns
-  std::map<std::string, std::vector<torch::Tensor>> unused_;    // per device
-  std::vector<std::pair<torch::Tensor, torch::Tensor>> kept_;   // state, and its values before the step
+  std::map<std::size_t, torch::Tensor> slots_;                 // where the core finds the weights that this rank owns
+  std::map<std::string, std::vector<torch::Tensor>> unused_;   // per device
+  std::vector<std::pair<torch::Tensor, torch::Tensor>> kept_;  // state, and its values before the step
 };
 
 }  // namespace trasmuon::libtorch::detail

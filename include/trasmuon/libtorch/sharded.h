@@ -59,8 +59,12 @@ class ShardedEngine : public RankEngine {
     const std::vector<TensorView> views = views_of(gradients);
     const ExchangeSizes& sizes = step_->sizes();
     const torch::TensorOptions here(cut_device());
-    const auto doubles = [&](std::size_t n) { return torch::empty({static_cast<std::int64_t>(n)}, here.dtype(torch::kFloat64)); };
-    const auto bytes = [&](std::size_t n) { return torch::empty({static_cast<std::int64_t>(n)}, here.dtype(torch::kUInt8)); };
+    const auto doubles = [&](std::size_t n) {
+      return torch::empty({static_cast<std::int64_t>(n)}, here.dtype(torch::kFloat64));
+    };
+    const auto bytes = [&](std::size_t n) {
+      return torch::empty({static_cast<std::int64_t>(n)}, here.dtype(torch::kUInt8));
+    };
     torch::Tensor sums = doubles(sizes.sums), norms = doubles(sizes.norms);
     torch::Tensor rows = bytes(sizes.sent()), returned = bytes(sizes.sent());
     torch::Tensor gathered = bytes(sizes.received()), directions = bytes(sizes.received());
@@ -72,7 +76,8 @@ class ShardedEngine : public RankEngine {
       step_->pack(span_of<double>(sums), span_of<std::byte>(rows), stream);
       if (travels) ranks.all_to_all(rows, sizes.to_owners, gathered, sizes.from_holders, "all-to-all of momentum rows");
       step_->orthogonalize(span_of<std::byte>(gathered), span_of<std::byte>(directions), stream);
-      if (travels) ranks.all_to_all(directions, sizes.from_holders, returned, sizes.to_owners, "all-to-all of directions");
+      if (travels)
+        ranks.all_to_all(directions, sizes.from_holders, returned, sizes.to_owners, "all-to-all of directions");
       step_->row_scale(span_of<std::byte>(returned), span_of<double>(norms), stream);
       if (sizes.norms > 0) ranks.all_reduce(norms, "all-reduce of norms");
       step_->apply(span_of<double>(norms), stream);
@@ -99,8 +104,9 @@ class ShardedEngine : public RankEngine {
         if (count == 0) continue;
         const torch::Tensor part = tensor.narrow(0, first, count);
         if (r == ranks.rank()) part.copy_(own);
-        ranks.broadcast(part, r, "broadcast of state '" + state.spec.name + "' of '" + core().parameter(index).name +
-                                     "' from rank " + std::to_string(r));
+        ranks.broadcast(part, r,
+                        "broadcast of state '" + state.spec.name + "' of '" + core().parameter(index).name +
+                            "' from rank " + std::to_string(r));
       }
       whole[state.spec.name] = tensor;
     }
