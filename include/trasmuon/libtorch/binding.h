@@ -72,7 +72,7 @@ inline std::vector<Parameter> parameters_of(const OptimizerParamGroup& group, st
     if (parameter.name.empty()) parameter.name = "group" + std::to_string(index) + "." + std::to_string(i);
     const std::string who = "parameter '" + parameter.name + "'";
     parameter.device = device_of(tensors[i], who);
-    parameter.weight = weight_view(tensors[i], who);
+    parameter.weight = weight_view(tensors[i], who, parameter.shard.has_value());
     if (tensors[i].dim() < 2 && !std::holds_alternative<AdamWOptions>(options.rule)) {
       throw Error(who + ": " + rule_name(options.rule) + " needs at least two dimensions, got shape " +
                   text_of(tensors[i].sizes()) +
@@ -101,6 +101,24 @@ inline Binding bind(const std::vector<OptimizerParamGroup>& param_groups, Optimi
   };
   binding.core = std::make_unique<trasmuon::Optimizer>(std::move(groups), std::move(settings));
   return binding;
+}
+
+/// Marks a tensor as written by the core, as torch's own in-place operations do.
+inline void note_written(BoundTensor& bound) {
+  bound.tensor.unsafeGetTensorImpl()->bump_version();
+  bound.version = bound.tensor._version();
+}
+
+/// Copies elements that others have written from the weight into its master, because the next
+/// step overwrites the weight with the master. Compares on the device, so the host does not wait.
+inline void follow_weight(BoundTensor& bound) {
+  const auto found = bound.state.find("master");
+  if (found == bound.state.end() || bound.version == bound.tensor._version()) return;
+  bound.version = bound.tensor._version();
+  const torch::Tensor& master = found->second;
+  const torch::Tensor weight = bound.tensor.detach().reshape(master.sizes());
+  const torch::Tensor same = master.to(weight.scalar_type()) == weight;
+  master.copy_(torch::where(same, master, weight.to(master.scalar_type())));
 }
 
 /// Copies the state of all tensors that are also in `from`.

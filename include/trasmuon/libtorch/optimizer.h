@@ -62,7 +62,7 @@ class Optimizer : public torch::optim::Optimizer {
     }
     binding_.core->step_on_streams(views, detail::current_streams(binding_.gpus));
     for (std::size_t i = 0; i < views.size(); ++i) {
-      if (views[i]) note_written(binding_.tensors[i]);
+      if (views[i]) detail::note_written(binding_.tensors[i]);
     }
     return loss;
   }
@@ -138,11 +138,6 @@ class Optimizer : public torch::optim::Optimizer {
     return groups;
   }
 
-  static void note_written(detail::BoundTensor& bound) {
-    bound.tensor.unsafeGetTensorImpl()->bump_version();  // as torch's own in-place operations do
-    bound.version = bound.tensor._version();
-  }
-
   /// Rebuilds the core if groups, tensors or their memory have changed: the base class adds groups
   /// without telling us, and anyone may give a tensor other memory or values.
   void update_binding() {
@@ -157,20 +152,7 @@ class Optimizer : public torch::optim::Optimizer {
         state_[state_key(bound.tensor)] = std::make_unique<ParamState>(bound.state);
       }
     }
-    for (std::size_t i = 0; i < binding_.tensors.size(); ++i) follow_weight(i);
-  }
-
-  /// Copies elements that others have written from the weight into its master, because the next
-  /// step overwrites the weight with the master. Compares on the device, so the host does not wait.
-  void follow_weight(std::size_t i) {
-    detail::BoundTensor& bound = binding_.tensors[i];
-    const auto found = bound.state.find("master");
-    if (found == bound.state.end() || bound.version == bound.tensor._version()) return;
-    bound.version = bound.tensor._version();
-    const torch::Tensor& master = found->second;
-    const torch::Tensor weight = bound.tensor.detach().reshape(master.sizes());
-    const torch::Tensor same = master.to(weight.scalar_type()) == weight;
-    master.copy_(torch::where(same, master, weight.to(master.scalar_type())));
+    for (detail::BoundTensor& bound : binding_.tensors) detail::follow_weight(bound);
   }
 
   OptimizerOptions settings_;

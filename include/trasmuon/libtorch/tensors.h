@@ -57,10 +57,10 @@ inline void check_dense(const torch::Tensor& tensor, const std::string& who) {
   if (tensor.layout() != torch::kStrided) throw Error(who + ": must be dense, got layout " + text_of(tensor.layout()));
 }
 
-/// Returns a view of a weight that is contiguous, or a matrix with contiguous rows.
-inline TensorView weight_view(const torch::Tensor& weight, const std::string& who) {
+/// Returns a view of a weight that is contiguous, or a matrix with contiguous rows. Only a shard may be empty.
+inline TensorView weight_view(const torch::Tensor& weight, const std::string& who, bool shard = false) {
   check_dense(weight, who);
-  if (weight.numel() == 0) throw Error(who + ": must not be empty, got shape " + text_of(weight.sizes()));
+  if (weight.numel() == 0 && !shard) throw Error(who + ": must not be empty, got shape " + text_of(weight.sizes()));
   TensorView view{weight.data_ptr(), dtype_of(weight, who), shape_of(weight, who), 0};
   if (weight.is_contiguous()) return view;
   const bool dense_rows = weight.dim() == 2 && weight.stride(1) == 1 && weight.stride(0) >= weight.size(1);

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "trasmuon/libtorch/binding.h"
+#include "trasmuon/libtorch/ranks.h"
+#include "trasmuon/ownership.h"
+
+namespace trasmuon::libtorch::detail {
+
+/// One rank's part of an optimizer that is spread over ranks. The core has all parameters, with the same numbers on
+/// all.
+class RankEngine {
+ public:
+  virtual ~RankEngine() = default;
+
+  /// Describes what all ranks must have in common.
+  virtual std::string describe() const = 0;
+  virtual const Ownership& ownership() const = 0;
+  /// Takes a step, or throws and leaves weights and state as they were. Undefined gradients are missing ones.
+  virtual void step(Ranks& ranks, std::vector<torch::Tensor> gradients) = 0;
+  /// Returns the state of the whole parameter; every rank must call it.
+  virtual StateTensors gather_state(Ranks& ranks, std::size_t index) = 0;
+  /// Copies this rank's part of the state of the whole parameter, which fits.
+  virtual void scatter_state(std::size_t index, const StateTensors& whole) = 0;
+  /// Returns the shape of a state tensor of the whole parameter.
+  virtual std::vector<std::int64_t> whole_shape(std::size_t index, const StateSpec& spec) const {
+    (void)index;
+    return {spec.shape.dims().begin(), spec.shape.dims().end()};
+  }
+
+  trasmuon::Optimizer& core() { return *binding_.core; }
+  const trasmuon::Optimizer& core() const { return *binding_.core; }
+  /// The parameters, with the state that this rank keeps of each.
+  const std::vector<BoundTensor>& tensors() const { return binding_.tensors; }
+
+  /// Returns tensors without memory that have type and shape of the whole parameter's state.
+  StateTensors expected_state(std::size_t index) const {
+    StateTensors state;
+    for (const auto& tensor : core().state(index)) {
+      state[tensor.spec.name] = torch::empty(
+          whole_shape(index, tensor.spec), torch::TensorOptions(torch::kMeta).dtype(scalar_type_of(tensor.spec.dtype)));
+    }
+    return state;
+  }
+
+ protected:
+  std::vector<TensorView> views_of(std::vector<torch::Tensor>& gradients) const {
+    std::vector<TensorView> views(gradients.size());
+    for (std::size_t i = 0; i < views.size(); ++i) {
+      if (!gradients[i].defined()) continue;
+      views[i] = gradient_view(gradients[i], tensors()[i].tensor, "gradient of '" + core().parameter(i).name + "'");
+    }
+    return views;
+  }
+
+  torch::Tensor empty_state(std::size_t index, const StateSpec& spec, const std::vector<std::int64_t>& shape) const {
+    return torch::empty(shape,
+                        tensors()[index].tensor.options().dtype(scalar_type_of(spec.dtype)).requires_grad(false));
+  }
+
+  Binding binding_;
+};
+
+}  // namespace trasmuon::libtorch::detail
