@@ -26,8 +26,11 @@ struct ImageSet {
 
 enum class Split { train, test };
 
+/// Where Debian's package dataset-fashion-mnist puts its files.
+constexpr const char* kFashionMnistFolder = "/usr/share/datasets/fashion-mnist";
+
 /// Reads one of the known sets. `name`: cifar10, cifar100 (fine labels), mnist, fashion-mnist. `folder`: where its
-/// files are; empty: where Debian's package dataset-fashion-mnist puts them, for fashion-mnist only.
+/// files are; empty: kFashionMnistFolder, for fashion-mnist only.
 /// Throws Error with the file's name if one is missing, truncated or has a label out of range.
 ImageSet read_image_set(const std::string& name, const std::filesystem::path& folder, Split split);
 
