@@ -32,7 +32,7 @@ declare -A may_include=(
   [lab/recipe]='(trasmuon|fmt|lab/(records|study|recipe))/'
   [lab/mechanistic]='(trasmuon|fmt|lab/(records|report|study|mechanistic))/'
   [lab/pinn]='(trasmuon|fmt|torch|ATen|lab/(records|report|study|pinn))/'
-  [lab/data]='(trasmuon|fmt|nlohmann|lab/(records|study|data))/'
+  [lab/data]='((trasmuon|fmt|nlohmann|lab/(records|study|data))/|(jpeglib|png|zlib)\.h)'
   [lab/models]='(torch|ATen|lab/models)/'
   [lab/training]='(trasmuon|fmt|torch|ATen|c10|lab/(records|study|training))/'
   [lab/language]='(trasmuon|fmt|torch|ATen|lab/(records|report|study|data|models|training|language))/'
@@ -41,7 +41,7 @@ declare -A may_include=(
   [lab/cli]='(trasmuon|fmt|CLI|lab/[a-z]+)/'
 )
 readonly standard='^<([a-z_0-9]+|std(def|int|bool)\.h)>$'
-readonly posix='^<((fcntl|unistd|dlfcn|pthread|sched|signal|link|malloc|spawn)\.h|sys/[a-z]+\.h)>$'
+readonly posix='^<((fcntl|glob|unistd|dlfcn|pthread|sched|signal|link|malloc|spawn)\.h|sys/[a-z]+\.h)>$'
 
 violations=0
 report() {
