@@ -4,9 +4,9 @@
 #include <memory>
 #include <vector>
 
-#include "lab/models/block.h"
 #include "lab/models/language_model.h"
 #include "lab/models/layers.h"
+#include "lab/models/transformer_block.h"
 
 namespace trasmuon::lab {
 
@@ -22,7 +22,7 @@ class Gpt2 final : public LanguageModel {
 
  private:
   std::shared_ptr<Embedding> token_embedding_, position_embedding_;
-  std::vector<std::shared_ptr<Block>> blocks_;
+  std::vector<std::shared_ptr<TransformerBlock>> blocks_;
   std::shared_ptr<LayerNorm> final_norm_;
 };
 

@@ -27,14 +27,14 @@ VisionTransformer::VisionTransformer(const VisionTransformerConfig& config, std:
   patch_embedding_ = register_module("patch_embedding", std::make_shared<Linear>(pixels, width, /*with_bias=*/true));
   class_token_ = register_parameter("class_token", at::empty({1, 1, width}));
   position_embedding_ = register_parameter("position_embedding", at::empty({1, patches(config) + 1, width}));
-  const BlockOptions options{.width = width,
-                             .heads = config.heads,
-                             .mlp_width = config.mlp_width,
-                             .causal = false,
-                             .gelu = "none",
-                             .norm_epsilon = kNormEpsilon};
+  const TransformerBlockOptions options{.width = width,
+                                        .heads = config.heads,
+                                        .mlp_width = config.mlp_width,
+                                        .causal = false,
+                                        .gelu = "none",
+                                        .norm_epsilon = kNormEpsilon};
   for (int i = 0; i < config.layers; ++i)
-    blocks_.push_back(register_module("block" + std::to_string(i), std::make_shared<Block>(options)));
+    blocks_.push_back(register_module("block" + std::to_string(i), std::make_shared<TransformerBlock>(options)));
   final_norm_ = register_module("final_norm", std::make_shared<LayerNorm>(width, kNormEpsilon));
   head_ = register_module("head", std::make_shared<Linear>(width, config.classes, /*with_bias=*/true));
 
@@ -57,7 +57,7 @@ at::Tensor VisionTransformer::logits(const at::Tensor& images) const {
                 std::to_string(size) + "], got " + c10::str(images.sizes()));
   const at::Tensor embedded = patch_embedding_->forward(patch_pixels(images)).to(class_token_.scalar_type());
   at::Tensor x = at::cat({class_token_.expand({images.size(0), -1, -1}), embedded}, 1) + position_embedding_;
-  for (const std::shared_ptr<Block>& block : blocks_) {
+  for (const std::shared_ptr<TransformerBlock>& block : blocks_) {
     const auto run = [block](const at::Tensor& input) { return block->forward(input); };
     x = recompute_ ? recompute_in_backward(run, x) : run(x);
   }

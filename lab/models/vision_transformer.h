@@ -8,9 +8,9 @@
 #include <memory>
 #include <vector>
 
-#include "lab/models/block.h"
 #include "lab/models/configurations.h"
 #include "lab/models/layers.h"
+#include "lab/models/transformer_block.h"
 
 namespace trasmuon::lab {
 
@@ -35,7 +35,7 @@ class VisionTransformer final : public torch::nn::Module {
   VisionTransformerConfig config_;
   std::shared_ptr<Linear> patch_embedding_, head_;
   at::Tensor class_token_, position_embedding_;  ///< [1, 1, width], [1, patches + 1, width]
-  std::vector<std::shared_ptr<Block>> blocks_;
+  std::vector<std::shared_ptr<TransformerBlock>> blocks_;
   std::shared_ptr<LayerNorm> final_norm_;
   bool recompute_ = false;
 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/models/block.h"
+#include "lab/models/transformer_block.h"
 
 #include "lab/models/attention.h"
 #include "lab/models/autocast.h"
 
 namespace trasmuon::lab {
 
-Block::Block(const BlockOptions& options) : options_(options) {
+TransformerBlock::TransformerBlock(const TransformerBlockOptions& options) : options_(options) {
   const auto norm = [&](const char* name) {
     return register_module(name, std::make_shared<LayerNorm>(options.width, options.norm_epsilon));
   };
@@ -24,7 +24,7 @@ Block::Block(const BlockOptions& options) : options_(options) {
   down_ = linear("down", options.mlp_width, width);
 }
 
-at::Tensor Block::forward(const at::Tensor& x) const {
+at::Tensor TransformerBlock::forward(const at::Tensor& x) const {
   const at::Tensor normed = to_product_type(attention_norm_->forward(x));
   const auto heads_of = [&](const Linear& projection) {
     return split_heads(projection.forward(normed), options_.heads);

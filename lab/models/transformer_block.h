@@ -11,7 +11,7 @@
 
 namespace trasmuon::lab {
 
-struct BlockOptions {
+struct TransformerBlockOptions {
   std::int64_t width = 0, heads = 0, mlp_width = 0;
   bool causal = false;
   std::string gelu = "none";  ///< approximation: "none" or "tanh"
@@ -20,13 +20,13 @@ struct BlockOptions {
 
 /// The pre-norm block of GPT-2 and of vision transformers: x + attention(norm(x)), then x + mlp(norm(x)), all with
 /// biases. Query, key and value are parameters of their own, so that each is a matrix for the optimizer.
-class Block : public torch::nn::Module {
+class TransformerBlock : public torch::nn::Module {
  public:
-  explicit Block(const BlockOptions& options);
+  explicit TransformerBlock(const TransformerBlockOptions& options);
   at::Tensor forward(const at::Tensor& x) const;  ///< [batch, time, width]
 
  private:
-  BlockOptions options_;
+  TransformerBlockOptions options_;
   std::shared_ptr<LayerNorm> attention_norm_, mlp_norm_;
   std::shared_ptr<Linear> query_, key_, value_, attention_output_, up_, down_;
 };
