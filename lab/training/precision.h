@@ -3,6 +3,8 @@
 
 #include <torch/types.h>
 
+#include <optional>
+
 #include "lab/training/settings.h"
 
 namespace trasmuon::lab {
@@ -14,19 +16,8 @@ at::Device training_device(const TrainingSettings& settings);
 /// that stay f32 there.
 void use_precision(const TrainingSettings& settings);
 
-/// While it exists, the model's products are computed in the precision of the settings: torch's autocast for bf16.
-/// Weights, gradients and what needs it (softmax, norms, losses) stay f32.
-class Autocast {
- public:
-  explicit Autocast(const TrainingSettings& settings);
-  ~Autocast();
-  Autocast(const Autocast&) = delete;
-  Autocast& operator=(const Autocast&) = delete;
-
- private:
-  bool active_;
-  at::DeviceType device_;
-};
+/// Returns the type of the model's products for an AutocastGuard: bf16, or none for that of the weights, f32.
+std::optional<at::ScalarType> product_type(const TrainingSettings& settings);
 
 /// Waits until the device has done what was enqueued; nothing on the CPU.
 void wait_for(const at::Device& device);

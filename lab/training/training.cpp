@@ -8,6 +8,7 @@
 #include <limits>
 #include <variant>
 
+#include "lab/models/autocast.h"
 #include "lab/training/parameter_groups.h"
 #include "lab/training/precision.h"
 
@@ -64,7 +65,7 @@ double Training::accumulate_gradients(int step) {
   for (int i = 0; i < count; ++i) {
     at::Tensor loss;
     {
-      const Autocast autocast(settings_);
+      const AutocastGuard autocast(device_.type(), product_type(settings_));
       loss = task_->loss(step, i);
     }
     (loss / count).backward();
@@ -107,7 +108,7 @@ TrainingStep Training::step(int step, bool measure) {
 
 Evaluation Training::evaluate() {
   at::NoGradGuard no_grad;
-  const Autocast autocast(settings_);
+  const AutocastGuard autocast(device_.type(), product_type(settings_));
   task_->model().eval();
   return task_->evaluate();
 }
