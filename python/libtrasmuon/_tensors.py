@@ -13,6 +13,7 @@ _DTYPES: Dict[torch.dtype, int] = {
     torch.float16: 3,
     torch.int64: 4,
 }
+WIRES = {"f32": _DTYPES[torch.float32], "bf16": _DTYPES[torch.bfloat16], "f16": _DTYPES[torch.float16]}
 TORCH_DTYPES = {number: dtype for dtype, number in _DTYPES.items()}
 
 

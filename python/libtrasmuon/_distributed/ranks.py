@@ -98,6 +98,13 @@ class Ranks:
             )
         )
 
+    def guarded(self, name: str, work: Callable[[], Any]) -> Any:
+        """Runs an exchange that torch makes, and waits for it."""
+        try:
+            return work()
+        except RuntimeError as failure:
+            self._fail(name, failure)
+
     def wait(self, exchange: Exchange) -> None:
         """Waits until an exchange is done; with NCCL the current stream waits instead of the host."""
         try:
