@@ -279,7 +279,7 @@ class Core:
         if pointers is None:
             if [tensor.dtype for tensor in self.tensors] != self._weight_dtypes:
                 return False
-            gradients = self.usable(gradients)
+            gradients = self._usable(gradients)
             pointers = [0 if gradient is None else gradient.data_ptr() for gradient in gradients]
         self._lent = gradients  # may be copies, which must live until the step is done
         if pointers != self._last_pointers:
@@ -287,6 +287,11 @@ class Core:
             self._present = [index for index, pointer in enumerate(pointers) if pointer] if 0 in pointers else None
             self._last_pointers = pointers
         return True
+
+    def check_gradients(self, gradients: Sequence[Optional[torch.Tensor]]) -> None:
+        """Raises Error if one of the gradients cannot be stepped with."""
+        if self._plain_pointers(gradients) is None:
+            self._usable(gradients)
 
     def note_written(self) -> None:
         """Tells autograd that the weights with gradients were written."""
@@ -313,7 +318,7 @@ class Core:
             pass
         return None
 
-    def usable(self, gradients: Sequence[Optional[torch.Tensor]]) -> List[Optional[torch.Tensor]]:
+    def _usable(self, gradients: Sequence[Optional[torch.Tensor]]) -> List[Optional[torch.Tensor]]:
         """The gradients as the library reads them: contiguous, in the order of the weight; copies where necessary."""
         usable: List[Optional[torch.Tensor]] = []
         for index, gradient in enumerate(gradients):

@@ -171,12 +171,14 @@ class Optimizer(torch.optim.Optimizer):
         super().add_param_group(group)
         for name in set(self.defaults) - set(option_names(group["rule"])):
             del group[name]  # the base class has added the options of the optimizer's own rule
-        if self._core is not None:
+        before = self._core
+        if before is not None:
             try:
                 self._owners = []
                 self._together("add_param_group", self._rebuild)
             except BaseException:
                 self.param_groups.pop()
+                self._install(before)  # other ranks may have refused
                 raise
             kept = {id(tensor) for tensor in group["params"]}
             self._frozen = [item for item in self._frozen if id(item[1]) not in kept]
@@ -199,6 +201,10 @@ class Optimizer(torch.optim.Optimizer):
             core = self._distribution.build(groups, self._settings, self._core)
         for index, tensor in enumerate(core.tensors):
             core.load_state(index, before.get(id(tensor), {}))
+        self._install(core)
+
+    def _install(self, core: AnyCore) -> None:
+        """Takes a core with its state."""
         self._core, self._whole_state = core, None
         self.state.clear()
         for tensor, state in zip(core.tensors, core.states):

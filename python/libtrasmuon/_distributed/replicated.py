@@ -103,7 +103,7 @@ class ReplicatedCore:
 
     def step(self, gradients: Sequence[Optional[torch.Tensor]]) -> bool:
         own = [gradient if self._keeps(index) else None for index, gradient in enumerate(gradients)]
-        own = self._core.usable(own)  # checks all before anything is changed
+        self._core.check_gradients(own)  # all, before anything is changed
         if self._ranks.count == 1:
             return self._core.step(own)
         self._keep_state()
