@@ -167,12 +167,12 @@ class ReplicatedCore:
             return self.states[index]
         whole: StateTensors = {}
         for name, spec in self.specs[index].items():
-            device = self.tensors[index].device
-            tensor = self.states[index].get(name, None)
-            whole[name] = torch.empty(spec.shape, dtype=spec.dtype, device=device) if tensor is None else tensor
-            self._ranks.broadcast(
-                whole[name], owner, f"broadcast of state '{name}' of '{self.parameters[index].name}' from rank {owner}"
-            )
+            tensor = self.states[index].get(name)
+            if tensor is None:
+                tensor = torch.empty(spec.shape, dtype=spec.dtype, device=self.tensors[index].device)
+            what = f"broadcast of state '{name}' of '{self.parameters[index].name}' from rank {owner}"
+            self._ranks.broadcast(tensor.view(-1).view(torch.uint8), owner, what)  # Gloo does not know all dtypes
+            whole[name] = tensor
         return whole
 
     def load_state(self, index: int, saved: Mapping[str, Any]) -> None:

@@ -85,10 +85,9 @@ class ShardedCore:
         if self._core.tensors[index].size(0) > 0:
             return {}
         group = next(group for group in groups if any(p is self.parameters[index] for p in group.parameters))
-        one = BoundParameter(
-            "", self._core.tensors[index].new_zeros(1, *self.tensors[index].shape[1:]), self.parameters[index].layout
-        )
-        return Core([group._replace(parameters=[one])], **self._settings).specs[0]
+        one = self._core.tensors[index].new_zeros(1, *self.tensors[index].shape[1:])
+        only = BoundParameter("one", one, self.parameters[index].layout)
+        return Core([group._replace(parameters=[only])], **self._settings).specs[0]
 
     def describe(self) -> str:
         """What all ranks must have in common. Shapes and placements are those of the whole parameters."""
