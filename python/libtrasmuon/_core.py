@@ -57,6 +57,15 @@ class CoreGroup(NamedTuple):
     parameters: Sequence[BoundParameter]
 
 
+class Master(NamedTuple):
+    """A 16-bit weight with its f32 master. `version` changes when somebody writes to the weight."""
+
+    parameter: int
+    weight: torch.Tensor
+    master: torch.Tensor
+    version: Any
+
+
 class Core:
     """The library's optimizer over the tensors of all groups, in order. Its state is in torch tensors (`states`), on
     the devices of the parameters. Used by one thread at a time.
@@ -344,10 +353,12 @@ class Core:
 
     # ---- State ---------------------------------------------------------------------------------------------------
 
-    def masters(self) -> List[Tuple[int, torch.Tensor, torch.Tensor]]:
-        """Number, 16-bit weight and f32 master of the parameters that have one."""
+    def masters(self) -> List[Master]:
+        """The parameters that have master weights."""
         found = enumerate(zip(self.tensors, self.states))
-        return [(index, tensor, state["master"]) for index, (tensor, state) in found if "master" in state]
+        return [
+            Master(i, tensor, state["master"], tensor._version) for i, (tensor, state) in found if "master" in state
+        ]
 
     def load_state(self, index: int, saved: Mapping[str, Any]) -> None:
         """Copies the saved state of a parameter, which has the shapes of `specs`."""

@@ -211,7 +211,7 @@ class Optimizer(torch.optim.Optimizer):
             self.state[tensor] = ParameterState(state)
         self._state_dicts = list(self.state.values())
         self._singles = [index for index, tensor in enumerate(core.tensors) if tensor.numel() == 1]
-        self._versions = {index: -1 for index, _, _ in core.masters()}
+        self._versions: Dict[int, Any] = {item.parameter: None for item in core.masters()}
 
     def _follow(self) -> None:
         """Follows groups, parameters, memory and state that were changed since the last step: torch does not tell."""
@@ -260,10 +260,10 @@ class Optimizer(torch.optim.Optimizer):
     def _follow_masters(self) -> None:
         """Copies elements that others have written from 16-bit weights into their masters, which the next step would
         write over them. Compares on the device, so the host does not wait."""
-        for index, tensor, master in self._bound.masters():
-            if tensor._version == self._versions[index]:
+        for index, tensor, master, version in self._bound.masters():
+            if version == self._versions[index]:
                 continue
-            self._versions[index] = tensor._version
+            self._versions[index] = version
             weight = tensor.detach().reshape(master.shape) if tensor.dim() != master.dim() else tensor.detach()
             if weight.shape != master.shape:  # channels-last
                 weight = weight.permute(0, *range(2, weight.dim()), 1)
@@ -281,20 +281,10 @@ class Optimizer(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        self._follow()
-        core = self._bound
-        core.set_options(self.param_groups)
-        gradients = core.gradients()
-        if self._distribution is not None:
-            self._distribution.begin(f"step {self._applied + 1}")
-        if getattr(self, "found_inf", None) is None or self._unscale(gradients):
-            if not core.step(gradients):
-                self._rebuild()
-                core = self._bound
-                core.step(gradients)
-            for index, tensor, _ in core.masters() if self._versions else []:
-                if gradients[index] is not None:
-                    self._versions[index] = tensor._version
+        if self._distribution is None:
+            self._step()
+        else:
+            self._distribution.report(f"step {self._applied + 1}", self._step)
         self._applied += 1
         self._whole_state = None
         if self._frozen:
@@ -303,6 +293,21 @@ class Optimizer(torch.optim.Optimizer):
             if self._applied % every == 0:
                 callback(self, self._applied)
         return loss
+
+    def _step(self) -> None:
+        self._follow()
+        core = self._bound
+        core.set_options(self.param_groups)
+        gradients = core.gradients()
+        if getattr(self, "found_inf", None) is not None and not self._unscale(gradients):
+            return
+        if not core.step(gradients):
+            self._rebuild()
+            core = self._bound
+            core.step(gradients)
+        for index, _, _, version in core.masters() if self._versions else []:
+            if gradients[index] is not None:
+                self._versions[index] = version
 
     def _unscale(self, gradients: List[Optional[torch.Tensor]]) -> bool:
         found_inf: torch.Tensor = self.found_inf  # type: ignore[attr-defined]

@@ -49,6 +49,15 @@ class Distribution:
         self.begin(task)
         together(self.groups, work)
 
+    def report(self, task: str, work: Callable[[], None]) -> None:
+        """Runs the work of one rank. If it refuses something, the others learn why when they have waited in vain."""
+        self.begin(task)
+        try:
+            work()
+        except Error as refusal:
+            self.ranks.leave_word(str(refusal))
+            raise
+
     def build(self, groups: Sequence[CoreGroup], settings: Mapping[str, Any], before: Any) -> Any:
         """The part of this rank; `before` is the one that it replaces, or None."""
         if self.sharded:

@@ -10,6 +10,7 @@ from torch.distributed import distributed_c10d as c10d
 
 from .._library import Error, ExchangeError
 
+_FAILED_TOO = "failed too"
 _LEAST_WAIT = 0.1  # seconds: for a key that is there but must be fetched
 
 
@@ -128,25 +129,35 @@ class Ranks:
             f"{self._task}: {exchange} failed on rank {self.rank} of {self.count}: {reason}{self._missing_ranks()}"
         ) from failure
 
+    def leave_word(self, reason: str) -> None:
+        """Lets the other ranks know, when an exchange of theirs fails, why this one is not coming."""
+        if self._store is not None:
+            try:
+                self._store.set(self._key(self.rank), reason)
+            except RuntimeError:  # the store is gone; the others see that themselves
+                pass
+
     def _missing_ranks(self) -> str:
         """Leaves word in the store, waits for that of the others, and names those who do not answer."""
         if self._store is None:
             return ""
         missing: List[str] = []
+        words = ""
         try:
             end = time.monotonic() + self._patience
-            self._store.set(self._key(self.rank), "failed")
+            self._store.set(self._key(self.rank), _FAILED_TOO)
             for rank in range(self.count):
                 if not self._answers(self._key(rank), max(end - time.monotonic(), _LEAST_WAIT)):
                     missing.append(str(rank))
+                    continue
+                word = self._store.get(self._key(rank)).decode()
+                words += "" if word == _FAILED_TOO else f"; rank {rank} has left: {word}"
         except RuntimeError as failure:
             gone = str(failure).splitlines()[0]
             return f"; the store does not answer, so the rank that serves it may be gone ({gone})"
-        if not missing:
-            return "; all ranks are alive"
-        return (
-            f"; no answer within {self._patience:g} s from rank{'s' if len(missing) > 1 else ''} {', '.join(missing)}"
-        )
+        if missing:
+            return f"{words}; no answer within {self._patience:g} s from rank {', '.join(missing)}"
+        return words or "; all ranks are alive"
 
     def _key(self, rank: int) -> str:
         return f"libtrasmuon: {self._task} failed on rank {rank}"

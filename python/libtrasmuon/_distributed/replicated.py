@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters that every rank has whole, with the same gradients (DistributedDataParallel)."""
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import torch
 
-from .._core import BoundParameter, Core, CoreGroup, StateTensors
+from .._core import Core, CoreGroup, Master, StateTensors
 from .._library import Error, lib, text_of
 from .buckets import fill_buckets
 from .owners import Ownership, assign_owners, step_cost
@@ -157,8 +157,13 @@ class ReplicatedCore:
 
     # ---- State ---------------------------------------------------------------------------------------------------
 
-    def masters(self) -> List[Tuple[int, torch.Tensor, torch.Tensor]]:
-        return [(index, self.tensors[index], master) for index, _, master in self._core.masters()]
+    def masters(self) -> List[Master]:
+        """Of what this rank keeps. The core steps weights in slots; versions are those of the parameters."""
+        found = []
+        for item in self._core.masters():
+            weight = self.tensors[item.parameter]
+            found.append(item._replace(weight=weight, version=weight._version))
+        return found
 
     def gather_state(self, index: int) -> StateTensors:
         """The state of a parameter, on every rank. Every rank must call it."""

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters that are DTensors, sharded by rows over ranks (FSDP2)."""
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import torch
 
-from .._core import BoundParameter, Core, CoreGroup, StateTensors
+from .._core import BoundParameter, Core, CoreGroup, Master, StateTensors
 from .._library import Error, lib, text_of
 from .._state import StateSpec
-from .dtensors import Place, copy_part, local_gradient, local_of, place_of, placed_state
+from .dtensors import copy_part, local_gradient, local_of, place_of, placed_state
 from .owners import Ownership
 from .ranks import Ranks
 from .sharded_step import ShardedStep
@@ -133,8 +133,10 @@ class ShardedCore:
 
     # ---- State ---------------------------------------------------------------------------------------------------
 
-    def masters(self) -> List[Tuple[int, torch.Tensor, torch.Tensor]]:
-        return [item for item in self._core.masters() if item[1].numel() > 0]
+    def masters(self) -> List[Master]:
+        """Of parts that are not empty. Operations on DTensors count in their version, others in that of the part."""
+        found = [item for item in self._core.masters() if item.weight.numel() > 0]
+        return [item._replace(version=(self.tensors[item.parameter]._version, item.version)) for item in found]
 
     def gather_state(self, index: int) -> StateTensors:
         """The state of the whole parameter, on every rank. Every rank must call it."""
