@@ -243,7 +243,11 @@ class Core:
     def set_options(self, groups: Sequence[Mapping[str, Any]]) -> None:
         """Passes on the entries of parameter groups that have changed."""
         for number, (group, (rule, names)) in enumerate(zip(groups, self._rules)):
-            values, known, tensors = [group[name] for name in names], self._values[number], self._tensor_names[number]
+            values, known, tensors = (
+                list(map(group.__getitem__, names)),
+                self._values[number],
+                self._tensor_names[number],
+            )
             if not tensors and all(map(is_, values, known)):
                 continue
             pairs = zip(names, values, known)

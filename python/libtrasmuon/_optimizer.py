@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.optim.Optimizer over a Core."""
 import warnings
-from operator import is_
+from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 Callback = Callable[["Optimizer", int], None]
 AnyCore = Union[Core, "ReplicatedCore", "ShardedCore"]
+
+_params_of = itemgetter("params")
 
 
 def _distribution_of(
@@ -224,9 +227,8 @@ class Optimizer(torch.optim.Optimizer):
             if not self._are_bound(present):
                 self._adopt(present)
         if (
-            not self._are_bound([tensor for group in self.param_groups for tensor in group["params"]])
-            or len(self.state) != len(self._state_dicts)
-            or not all(map(is_, self.state.values(), self._state_dicts))
+            not self._are_bound(list(chain.from_iterable(map(_params_of, self.param_groups))))
+            or list(self.state.values()) != self._state_dicts  # compares identity: see ParameterState
             or not core.follow_weights()
         ):
             if self._distribution is not None:

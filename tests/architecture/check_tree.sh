@@ -32,16 +32,16 @@ declare -A may_include=(
   [lab/recipe]='(trasmuon|fmt|lab/(records|study|recipe))/'
   [lab/mechanistic]='(trasmuon|fmt|lab/(records|report|study|mechanistic))/'
   [lab/pinn]='(trasmuon|fmt|torch|ATen|lab/(records|report|study|pinn))/'
-  [lab/data]='(trasmuon|fmt|nlohmann|lab/(records|study|data))/'
-  [lab/models]='(torch|ATen|lab/models)/'
-  [lab/training]='(trasmuon|fmt|torch|ATen|c10|lab/(records|study|training))/'
+  [lab/data]='((trasmuon|fmt|nlohmann|lab/(records|study|data))/|(jpeglib|png|zlib)\.h)'
+  [lab/models]='(trasmuon|torch|ATen|lab/models)/'
+  [lab/training]='(trasmuon|fmt|torch|ATen|c10|lab/(records|study|models|training))/'
   [lab/language]='(trasmuon|fmt|torch|ATen|lab/(records|report|study|data|models|training|language))/'
   [lab/vision]='(trasmuon|fmt|torch|ATen|lab/(records|report|study|data|models|training|vision))/'
   [lab/runner]='(trasmuon|fmt|lab/(records|study|runner))/'
   [lab/cli]='(trasmuon|fmt|CLI|lab/[a-z]+)/'
 )
 readonly standard='^<([a-z_0-9]+|std(def|int|bool)\.h)>$'
-readonly posix='^<((fcntl|unistd|dlfcn|pthread|sched|signal|link|malloc|spawn)\.h|sys/[a-z]+\.h)>$'
+readonly posix='^<((fcntl|glob|unistd|dlfcn|pthread|sched|signal|link|malloc|spawn)\.h|sys/[a-z]+\.h)>$'
 
 violations=0
 report() {
@@ -79,7 +79,7 @@ check_includes() {
 
 # The Python package needs nothing but torch; typing_extensions is for type checkers only.
 readonly python_may_import='(\.|torch|typing_extensions)'
-readonly python_standard='(array|ctypes|datetime|fnmatch|operator|os|pathlib|platform|sys|time|typing|warnings|weakref)'
+readonly python_standard='(array|ctypes|datetime|fnmatch|itertools|operator|os|pathlib|platform|sys|time|typing|warnings|weakref)'
 check_python_imports() {
   local file line imported
   while IFS=: read -r file line imported; do
