@@ -10,6 +10,7 @@ namespace trasmuon::lab {
 LanguageModelConfig model_config(const LanguageSettings& settings) {
   LanguageModelConfig config = language_model_config(settings.model);
   if (settings.vocabulary > 0) config.vocabulary = settings.vocabulary;
+  if (settings.layers > 0) config.layers = settings.layers;
   return config;
 }
 
