@@ -2,6 +2,7 @@
 #include "lab/mechanistic/study.h"
 #include "lab/pinn/study.h"
 #include "lab/study/registry.h"
+#include "lab/vision/study.h"
 
 namespace trasmuon::lab {
 
@@ -10,6 +11,7 @@ const std::vector<const Study*>& known_studies() {
   static const std::vector<const Study*> all = {
       &mechanistic_study(),
       &pinn_study(),
+      &vision_study(),
   };
   return all;
 }

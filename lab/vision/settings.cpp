@@ -5,8 +5,10 @@
 
 namespace trasmuon::lab {
 
+bool reads_files(const VisionSettings& settings) { return settings.data == "folder" || settings.data == "imagenet100"; }
+
 ImageShape known_shape(const VisionSettings& settings) {
-  if (settings.data == "folder") return {3, vision_transformer_config(settings.model).image_size, 0};
+  if (reads_files(settings)) return {3, vision_transformer_config(settings.model).image_size, 0};
   if (settings.data == "cifar10") return {3, 32, 10};
   if (settings.data == "cifar100") return {3, 32, 100};
   return {1, 28, 10};  // fashion-mnist, mnist
@@ -32,10 +34,12 @@ void check_vision(const VisionSettings& settings, const Options& method) {
   const auto refuse = [](const std::string& rule) { throw Error("vision: " + rule); };
   if (settings.folder.empty() && settings.data != "fashion-mnist")
     refuse("folder must name where the files of data = " + settings.data + " are, got ''");
-  if (settings.augmentation == "deit" && settings.data != "folder")
+  if (settings.class_list.empty() && reads_files(settings))
+    refuse("class_list must name a file with the classes of data = " + settings.data + ", got ''");
+  if (settings.augmentation == "deit" && !reads_files(settings))
     refuse("augmentation must be none or crop for data = " + settings.data + ", got 'deit'");
-  if (settings.augmentation == "crop" && settings.data == "folder")
-    refuse("augmentation must be none or deit for data = folder, got 'crop'");
+  if (settings.augmentation == "crop" && reads_files(settings))
+    refuse("augmentation must be none or deit for data = " + settings.data + ", got 'crop'");
   ImageShape shape = known_shape(settings);
   if (shape.classes == 0) shape.classes = 1;  // known when the folder is read
   try {
@@ -48,7 +52,7 @@ void check_vision(const VisionSettings& settings, const Options& method) {
 
 double vision_memory(const VisionSettings& settings) {
   constexpr double kFloat = 4, kSet = 6e7, kCifar = 2e8, kFolder = 2e9;
-  const double data = settings.data == "folder" ? kFolder : settings.data.starts_with("cifar") ? kCifar : kSet;
+  const double data = reads_files(settings) ? kFolder : settings.data.starts_with("cifar") ? kCifar : kSet;
   if (settings.training.device == "cuda") return data;  // the rest is in the GPU's memory
   ImageShape shape = known_shape(settings);
   if (shape.classes == 0) shape.classes = 1000;

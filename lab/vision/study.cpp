@@ -21,7 +21,9 @@ class VisionStudy final : public Study {
   int cores(const Json& settings) const override { return training_cores(read(settings).training); }
   std::string_view missing() const override { return vision_missing(); }
   Json run(const RunSpec& spec, RunLog& log) const override { return run_vision(spec, log); }
-  std::vector<std::string> main_numbers() const override { return {"final_val_error", "final_loss", "optimizer_share"}; }
+  std::vector<std::string> main_numbers() const override {
+    return {"final_val_error", "final_loss", "optimizer_share"};
+  }
   void report(const RunSet& runs, Document& document, Gnuplot& gnuplot) const override {
     report_vision(runs, document, gnuplot);
   }

@@ -74,11 +74,10 @@ void add_spread(const VisionGroups& groups, Table& table) {
   }
   if (text.empty() || std::isnan(ours)) return;
   const std::size_t seeds = groups.at("table", "trasmuon")->runs.size();
-  table.rows.push_back({{"TrasMuon varies least over the seeds"},
-                        {fmt::format("standard deviations in points of accuracy: TrasMuon {}, {}; {} seeds", human(ours),
-                                     text, seeds)},
-                        seeds < kFewSeeds ? TableCell{"too few seeds", "", Tone::muted}
-                                          : claim_verdict(yes_or_no(smallest))});
+  table.rows.push_back(
+      {{"TrasMuon varies least over the seeds"},
+       {fmt::format("standard deviations in points of accuracy: TrasMuon {}, {}; {} seeds", human(ours), text, seeds)},
+       seeds < kFewSeeds ? TableCell{"too few seeds", "", Tone::muted} : claim_verdict(yes_or_no(smallest))});
 }
 
 /// How often the trigger fires without bursts, when the start is over.
@@ -131,10 +130,9 @@ std::string accuracy_text(const std::vector<double>& errors) {
   if (errors.empty()) return "–";
   const std::size_t diverged = errors.size() - finite.size();
   const MeanDeviation accuracy = mean_deviation(finite);
-  std::string text = finite.empty() ? "–"
-                     : finite.size() == 1
-                         ? fmt::format("{:.2f} %", accuracy.mean)
-                         : fmt::format("{:.2f} ± {:.2f} %", accuracy.mean, accuracy.deviation);
+  std::string text = finite.empty()       ? "–"
+                     : finite.size() == 1 ? fmt::format("{:.2f} %", accuracy.mean)
+                                          : fmt::format("{:.2f} ± {:.2f} %", accuracy.mean, accuracy.deviation);
   if (diverged > 0) text += fmt::format(", {} of {} diverged", diverged, errors.size());
   return text;
 }

@@ -18,9 +18,8 @@ struct VisionComparison {
   PairedEffect effect;  ///< ours against theirs
 };
 
-inline constexpr const char *kTableRuns = "table", *kCalmRuns = "without bursts",
-                            *kTunedRuns = "each at its best rate", *kNesterovRuns = "Nesterov momentum",
-                            *kBurstShift = "ratio with bursts / ratio without";
+inline constexpr const char *kTableRuns = "table", *kCalmRuns = "without bursts", *kTunedRuns = "each at its best rate",
+                            *kNesterovRuns = "Nesterov momentum", *kBurstShift = "ratio with bursts / ratio without";
 
 /// All comparisons of the report, their p-values corrected for their number together.
 class VisionComparisons {

@@ -58,8 +58,9 @@ Illustration vision_sweep(const VisionGroups& groups) {
     error.lines.push_back(axis_band(groups.sweep(method), "lr", kValError));
   Figure figure{.name = "learning_rate", .panels = {}};
   if (!error.lines.empty()) figure.panels.push_back(error);
-  return {figure, "Learning rates of the hidden matrices: final test error, median and quartiles over the seeds. The "
-                  "other parameters keep theirs."};
+  return {figure,
+          "Learning rates of the hidden matrices: final test error, median and quartiles over the seeds. The "
+          "other parameters keep theirs."};
 }
 
 Illustration vision_ratios(const VisionGroups& groups) {
@@ -77,8 +78,9 @@ Illustration vision_ratios(const VisionGroups& groups) {
     }
   }
   if (!ratio.lines.empty()) figure.panels = {ratio, damping};
-  return {figure, "TrasMuon in the table's runs: energy of the loudest column over the reference, and the mean damping "
-                  "of all columns; median and quartiles over the seeds and the steps of a bin."};
+  return {figure,
+          "TrasMuon in the table's runs: energy of the loudest column over the reference, and the mean damping "
+          "of all columns; median and quartiles over the seeds and the steps of a bin."};
 }
 
 }  // namespace trasmuon::lab

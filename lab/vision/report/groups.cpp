@@ -22,7 +22,7 @@ bool VisionGroups::bursts() const {
 }
 
 PaperTable VisionGroups::paper_table() const {
-  return setting("data") == "folder" ? PaperTable::imagenet100 : PaperTable::cifar100_bursts;
+  return setting("data") == "imagenet100" ? PaperTable::imagenet100 : PaperTable::cifar100_bursts;
 }
 
 }  // namespace trasmuon::lab

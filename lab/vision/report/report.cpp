@@ -17,13 +17,10 @@
 namespace trasmuon::lab {
 namespace {
 
-const std::vector<NumberColumn> kColumns = {{kValError, "test error"},
-                                            {"final_loss", "training loss"},
-                                            {"final_val_loss", "test loss", false},
-                                            {"spikes", "spikes", false},
-                                            {"update_rms", "update RMS", false},
-                                            {"c_mean", "mean damping", false},
-                                            {"lr", "lr", false}};
+const std::vector<NumberColumn> kColumns = {
+    {kValError, "test error"},   {"final_loss", "training loss"},     {"final_val_loss", "test loss", false},
+    {"spikes", "spikes", false}, {"update_rms", "update RMS", false}, {"c_mean", "mean damping", false},
+    {"lr", "lr", false}};
 constexpr std::size_t kMainColumns = 2;  // that a sweep shows
 
 const std::map<std::string, std::string> kCaptions = {
@@ -117,7 +114,8 @@ std::string what_was_run(const VisionGroups& groups) {
         groups.setting("burst_relative") == true ? "" : " (absolute)");
   return words +
          "Embeddings, norms, biases and the head are trained by one AdamW with the same settings in all runs, so that "
-         "methods differ in the hidden matrices alone. Test images are those that the data set keeps apart; nothing was "
+         "methods differ in the hidden matrices alone. Test images are those that the data set keeps apart; nothing "
+         "was "
          "chosen by them but the learning rates of the sweep.";
 }
 
@@ -148,7 +146,8 @@ void report_vision(const RunSet& runs, Document& document, Gnuplot& gnuplot) {
 
   document.add(Heading{2, "What this cannot show"});
   document.add(Bullets{
-      {"The paper leaves the size of its CIFAR-100 transformer, the schedule, the augmentation, and the number, period and "
+      {"The paper leaves the size of its CIFAR-100 transformer, the schedule, the augmentation, and the number, period "
+       "and "
        "size of the bursts open; the recipe's choices are ours, and other numbers than the paper's follow from them.",
        "Times are of this machine, with other runs beside them on a CPU; only ratios within a report mean something.",
        "Seeds vary the start and the order of the images together. Bursts are the same in all seeds."}});
