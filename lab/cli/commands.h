@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "lab/data/prepare.h"
+
 // The program's commands. Each prints to stdout and returns the exit code; user errors are thrown as Error.
 namespace trasmuon::lab {
 
@@ -25,5 +27,7 @@ int list_command(const std::string& what, const std::string& name);
 int doctor_command();
 
 int bench_command();
+
+int prepare_command(const PrepareOptions& options);
 
 }  // namespace trasmuon::lab

@@ -34,6 +34,12 @@ constexpr const char* kRunExamples =
     "  trasmuon run my.toml --out out/try --jobs 4 --set steps=200 --set seeds=2\n"
     "Ctrl-C stops it; the same command continues. Finished runs are not repeated.\n";
 
+constexpr const char* kPrepareExamples =
+    "Examples:\n"
+    "  trasmuon prepare book.txt --out tokens\n"
+    "  trasmuon prepare wiki/*.txt --out tokens-gpt2 --tokenizer gpt2 --tokenizer-files gpt2/\n"
+    "The folder appears when all is written; Ctrl-C leaves nothing behind.\n";
+
 constexpr const char* kListExamples =
     "Examples:\n"
     "  trasmuon list\n"
@@ -128,6 +134,20 @@ int main(int argc, char** argv) try {
   list_app->add_option("NAME", name, "Name of the study, recipe or rule");
   list_app->footer(kListExamples);
 
+  PrepareOptions prepare;
+  CLI::App* prepare_app = app.add_subcommand("prepare", "Turn text files into token files for training");
+  prepare_app->add_option("INPUT", prepare.inputs, "Text files; lines <|endoftext|> separate documents")->required();
+  prepare_app->add_option("--out", prepare.out, "New folder for train_*.bin and val_*.bin")->required();
+  prepare_app->add_option("--tokenizer", prepare.tokenizer, "bytes, gpt2 or qwen (default: bytes)");
+  prepare_app->add_option("--tokenizer-files", prepare.tokenizer_files,
+                          "Folder with vocabulary and merges of the tokenizer");
+  prepare_app->add_option("--shard-tokens", prepare.shard_tokens, "Most tokens of a file (default: 100000000)");
+  auto* val_option =
+      prepare_app->add_option("--val", prepare.val, "Text file for validation, instead of a share of INPUT");
+  prepare_app->add_option("--val-share", prepare.val_share, "Share of INPUT for validation (default: 0.01)")
+      ->excludes(val_option);
+  prepare_app->footer(kPrepareExamples);
+
   const CLI::App* bench_app = app.add_subcommand("bench", "Time a step of every rule on this machine, in seconds");
   const CLI::App* doctor_app = app.add_subcommand("doctor", "Show what this build and machine have and lack");
 
@@ -144,6 +164,7 @@ int main(int argc, char** argv) try {
   if (bench_app->parsed()) return output_or_failure(bench_command());
   if (doctor_app->parsed()) return output_or_failure(doctor_command());
   ignore_write_signals();  // the results of these are files
+  if (prepare_app->parsed()) return prepare_command(prepare);
   return run_app->parsed() ? run_command(run) : report_command(runs, report_out);
 } catch (const std::exception& error) {
   trasmuon::lab::print(stderr, "trasmuon: {}\n", error.what());

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <trasmuon/error.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "lab/data/cifar.h"
@@ -27,6 +28,13 @@ fs::path debian_fashion_mnist() {
 }
 
 }  // namespace
+
+Image ImageSet::copy(std::int64_t i) const {
+  Image result(static_cast<int>(channels), static_cast<int>(height), static_cast<int>(width));
+  const auto from = image(i);
+  std::copy(from.begin(), from.end(), result.pixels.begin());
+  return result;
+}
 
 ImageSet read_image_set(const std::string& name, const fs::path& folder, Split split) {
   if (name == "fashion-mnist" && folder.empty()) return read_idx(debian_fashion_mnist(), split);

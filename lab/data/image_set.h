@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "lab/data/image.h"
+
 namespace trasmuon::lab {
 
 /// Labelled images of one size in memory: bytes of channels x height x width, one plane per channel.
@@ -21,6 +23,7 @@ struct ImageSet {
   std::span<const std::uint8_t> image(std::int64_t i) const {
     return std::span(pixels).subspan(static_cast<std::size_t>(i) * image_bytes(), image_bytes());
   }
+  Image copy(std::int64_t i) const;  ///< image i, to be augmented
   std::int64_t label(std::int64_t i) const { return labels[static_cast<std::size_t>(i)]; }
 };
 

@@ -20,7 +20,8 @@ TEST(Program, SaysItsVersion) {
 
 TEST(Program, HelpsEverywhereWithExamples) {
   const test::TemporaryDirectory folder;
-  for (const std::vector<std::string>& command : {std::vector<std::string>{}, {"run"}, {"report"}, {"list"}}) {
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{}, {"run"}, {"report"}, {"list"}, {"prepare"}}) {
     std::vector<std::string> arguments = command;
     arguments.emplace_back("--help");
     const Ended ended = run_program(folder.path(), arguments);
