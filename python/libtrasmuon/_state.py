@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """State in optimizer.state, and what state_dict() holds of it."""
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
 
 import torch
 
@@ -8,6 +8,13 @@ from ._library import Error
 from ._options import default_options
 
 FORMAT = "libtrasmuon 1"
+
+
+class StateSpec(NamedTuple):
+    """Type and shape of a state tensor of the whole parameter."""
+
+    dtype: torch.dtype
+    shape: Tuple[int, ...]
 
 
 class ParameterState(Dict[str, Any]):
@@ -90,19 +97,19 @@ def check_groups(own: List[Dict[str, Any]], saved: List[Dict[str, Any]]) -> None
                 raise Error(f"{who}: parameter '{name}': layout must be {layout}, got {saved_layout}")
 
 
-def check_state(name: str, own: Mapping[str, torch.Tensor], saved: Mapping[str, Any]) -> None:
+def check_state(name: str, own: Mapping[str, StateSpec], saved: Mapping[str, Any]) -> None:
     """Raises Error unless a parameter's saved state has the same names, dtypes and shapes."""
     who = f"load_state_dict: parameter '{name}'"
     for key in saved:
         if key not in own and isinstance(saved[key], torch.Tensor):
             raise Error(f"{who}: this optimizer has no state '{key}'")
-    for key, tensor in own.items():
+    for key, spec in own.items():
         value = saved.get(key)
         if not isinstance(value, torch.Tensor):
             raise Error(f"{who}: state '{key}' is missing")
-        if value.dtype != tensor.dtype or value.shape != tensor.shape:
+        if value.dtype != spec.dtype or value.shape != spec.shape:
             raise Error(
-                f"{who}: state '{key}' must be {tensor.dtype} {list(tensor.shape)}, got {value.dtype} "
+                f"{who}: state '{key}' must be {spec.dtype} {list(spec.shape)}, got {value.dtype} "
                 f"{list(value.shape)}"
             )
 
