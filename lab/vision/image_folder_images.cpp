@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <trasmuon/error.h>
-
 #include <algorithm>
+#include <functional>
 #include <memory>
-#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "lab/data/adjust.h"
@@ -16,6 +15,7 @@
 #include "lab/data/rand_augment.h"
 #include "lab/data/sample_order.h"
 #include "lab/data/sample_random.h"
+#include "lab/vision/data_check.h"
 #include "lab/vision/images.h"
 
 namespace trasmuon::lab {
@@ -23,23 +23,16 @@ namespace {
 
 constexpr int kChannels = 3, kAhead = 2048;  // images that are ready or in the making
 constexpr double kColourJitter = 0.3;        // DeiT's
-constexpr std::size_t kImagenet100Classes = 100;
 
 using Pixels = std::vector<float>;
 
 class FolderImages final : public Images {
  public:
   explicit FolderImages(const VisionSettings& settings)
-      : size_(known_shape(settings).size), augment_(settings.augmentation == "deit") {
-    const bool imagenet = settings.data == "imagenet100";
-    training_ = read_image_folder(settings.folder, settings.class_list, Split::train,
-                                  imagenet ? kImagenetTrain : ClassCounts{});
-    test_ =
-        read_image_folder(settings.folder, settings.class_list, Split::test, imagenet ? kImagenetVal : ClassCounts{});
-    if (imagenet && training_.classes.size() != kImagenet100Classes)
-      throw Error(settings.class_list + ": must have 100 classes for data = imagenet100, got " +
-                  std::to_string(training_.classes.size()));
-  }
+      : size_(known_shape(settings).size),
+        augment_(settings.augmentation == "deit"),
+        training_(read_vision_folder(settings, Split::train)),
+        test_(read_vision_folder(settings, Split::test)) {}
 
   ImageShape shape() const override { return {kChannels, size_, static_cast<int>(training_.classes.size())}; }
   std::int64_t training_count() const override { return training_.count(); }

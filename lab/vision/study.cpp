@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lab/vision/study.h"
 
+#include "lab/vision/data_check.h"
 #include "lab/vision/report/report.h"
 #include "lab/vision/run.h"
 #include "lab/vision/settings.h"
@@ -17,6 +18,7 @@ class VisionStudy final : public Study {
   std::vector<Field> settings() const override { return describe_settings<VisionSettings>(); }
   Json complete(const Json& given) const override { return settings_to_json(read(given)); }
   void check(const RunSpec& spec) const override { check_vision(read(spec.settings), spec.options); }
+  void check_machine(const Json& settings) const override { check_images(read(settings)); }
   double memory(const Json& settings) const override { return vision_memory(read(settings)); }
   int cores(const Json& settings) const override { return training_cores(read(settings).training); }
   std::string_view missing() const override { return vision_missing(); }

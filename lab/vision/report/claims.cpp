@@ -63,17 +63,17 @@ class Claims {
 double deviation_of(const SeedGroup* group) { return 100 * mean_deviation(values_of(group, kValError)).deviation; }
 
 void add_spread(const VisionGroups& groups, Table& table) {
-  const double ours = deviation_of(groups.at("table", "trasmuon"));
+  const double ours = deviation_of(groups.at("shared", "trasmuon"));
   std::string text;
   bool smallest = true;
   for (const char* baseline : {"normuon", "muon", "adamw"}) {
-    const double theirs = deviation_of(groups.at("table", baseline));
+    const double theirs = deviation_of(groups.at("shared", baseline));
     if (std::isnan(theirs)) continue;
     smallest = smallest && ours < theirs;
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", method_label(baseline), human(theirs));
   }
   if (text.empty() || std::isnan(ours)) return;
-  const std::size_t seeds = groups.at("table", "trasmuon")->runs.size();
+  const std::size_t seeds = groups.at("shared", "trasmuon")->runs.size();
   table.rows.push_back(
       {{"TrasMuon varies least over the seeds"},
        {fmt::format("standard deviations in points of accuracy: TrasMuon {}, {}; {} seeds", human(ours), text, seeds)},
@@ -82,7 +82,7 @@ void add_spread(const VisionGroups& groups, Table& table) {
 
 /// How often the trigger fires without bursts, when the start is over.
 std::string natural_sentence(const VisionGroups& groups) {
-  const SeedGroup* calm = groups.at(groups.bursts() ? "no-bursts" : "table", "trasmuon");
+  const SeedGroup* calm = groups.at(groups.bursts() ? "no-bursts" : "shared", "trasmuon");
   const Spread fired = spread_of(calm, "triggered_settled"), damped = spread_of(calm, "damped_settled"),
                ratio = spread_of(calm, "r_max_settled");
   if (fired.count == 0) return {};
@@ -94,7 +94,7 @@ std::string natural_sentence(const VisionGroups& groups) {
 
 /// Whether the gate tells the columns that a burst hit from the others.
 std::string response_sentence(const VisionGroups& groups) {
-  const SeedGroup* group = groups.at("table", "trasmuon");
+  const SeedGroup* group = groups.at("shared", "trasmuon");
   if (group == nullptr || !groups.bursts()) return {};
   std::vector<double> hit, all;
   for (const RunRecord& run : group->runs) {
@@ -112,11 +112,11 @@ std::string response_sentence(const VisionGroups& groups) {
 
 std::string best_rates_sentence(const VisionGroups& groups) {
   std::string text;
-  for (const std::string& method : groups.methods("lr-sweep")) {
+  for (const std::string& method : groups.methods("sweep")) {
     const SeedGroup* best = best_of(groups.sweep(method), kValError);
     if (best == nullptr) continue;
-    text += fmt::format("{}{} {} ({})", text.empty() ? "" : ", ", method_label(method), plain(setting_of(*best, "lr")),
-                        accuracy_text(values_of(best, kValError)));
+    text += fmt::format("{}{} {} ({})", text.empty() ? "" : ", ", method_label(method),
+                        plain(spread_of(best, "lr").median), accuracy_text(values_of(best, kValError)));
   }
   return text.empty() ? text : "Best learning rate of the sweep: " + text + ".";
 }
@@ -145,13 +145,13 @@ std::string side_label(const std::string& method) {
 
 Table vision_claims(const VisionGroups& groups, const VisionComparisons& comparisons) {
   Claims claims(comparisons);
-  claims.add_lower(groups.bursts() ? "TrasMuon is most accurate under bursts" : "TrasMuon is most accurate", kTableRuns,
-                   {{"trasmuon", "normuon"}, {"trasmuon", "muon"}, {"trasmuon", "adamw"}});
-  claims.add_lower("The Muon family is more accurate than AdamW", kTableRuns,
+  claims.add_lower(groups.bursts() ? "TrasMuon is most accurate under bursts" : "TrasMuon is most accurate",
+                   kSharedRuns, {{"trasmuon", "normuon"}, {"trasmuon", "muon"}, {"trasmuon", "adamw"}});
+  claims.add_lower("The Muon family is more accurate than AdamW", kSharedRuns,
                    {{"trasmuon", "adamw"}, {"normuon", "adamw"}, {"muon", "adamw"}});
   add_spread(groups, claims.table);
-  claims.add_lower("Control: the damping helps", kTableRuns, {{"trasmuon", "noclip"}});
-  claims.add_lower("Control: it must hit the right columns", kTableRuns,
+  claims.add_lower("Control: the damping helps", kSharedRuns, {{"trasmuon", "noclip"}});
+  claims.add_lower("Control: it must hit the right columns", kSharedRuns,
                    {{"trasmuon", "permuted"}, {"trasmuon", "mean"}});
   claims.add_lower("Control: the advantage is there because of the bursts (ratio with bursts over ratio without)",
                    kBurstShift, {{"trasmuon", "normuon"}, {"trasmuon", "muon"}, {"trasmuon", "noclip"}});

@@ -15,20 +15,25 @@ VisionComparisons::VisionComparisons(const VisionGroups& groups) {
     const auto compare_in = [&](const char* where, const char* part) {
       add(where, "trasmuon", baseline, errors(part, "trasmuon"), errors(part, baseline));
     };
-    compare_in(kTableRuns, "table");
+    compare_in(kSharedRuns, "shared");
     compare_in(kCalmRuns, "no-bursts");
-    compare_in(kNesterovRuns, "nesterov");
+    for (const bool nesterov : {false, true}) {
+      const auto with = [&](const std::string& method) {
+        return by_seed(find_group(groups.runs(), "nesterov", method, {{"nesterov", nesterov}}), kValError);
+      };
+      add(nesterov ? kNesterovRuns : kPlainRuns, "trasmuon", baseline, with("trasmuon"), with(baseline));
+    }
     const auto ratio = [&](const char* part) { return ratios(errors(part, "trasmuon"), errors(part, baseline)); };
-    add(kBurstShift, "trasmuon", baseline, ratio("table"), ratio("no-bursts"));
+    add(kBurstShift, "trasmuon", baseline, ratio("shared"), ratio("no-bursts"));
     add(kTunedRuns, "trasmuon", baseline, tuned(groups.sweep("trasmuon"), kValError),
         tuned(groups.sweep(baseline), kValError));
   }
   for (const char* method : {"normuon", "muon"})
-    add(kTableRuns, method, "adamw", errors("table", method), errors("table", "adamw"));
-  for (const char* variant : {"paper", "released", "history"})
-    add(kTableRuns, "trasmuon", variant, errors("table", "trasmuon"), errors("table", variant));
+    add(kSharedRuns, method, "adamw", errors("shared", method), errors("shared", "adamw"));
+  for (const char* variant : {"trasmuon-default", "trasmuon-released", "trasmuon-history"})
+    add(kSharedRuns, "trasmuon", variant, errors("shared", "trasmuon"), errors("shared", variant));
   for (const char* damping : {"permuted", "mean"})
-    add(kTableRuns, "trasmuon", damping, errors("table", "trasmuon"), by_seed(groups.placebo(damping), kValError));
+    add(kSharedRuns, "trasmuon", damping, errors("shared", "trasmuon"), by_seed(groups.placebo(damping), kValError));
 
   std::vector<PairedEffect*> effects;
   for (VisionComparison& comparison : all_) effects.push_back(&comparison.effect);

@@ -12,14 +12,15 @@ namespace trasmuon::lab {
 
 /// The final test error of a method against that of a baseline, paired by seed.
 struct VisionComparison {
-  std::string where;             ///< the runs, in words: "table"
+  std::string where;             ///< the runs, in words: "shared rate"
   std::string method, baseline;  ///< their names in the recipe; of a placebo "permuted" or "mean"
   std::vector<double> ours, theirs;
   PairedEffect effect;  ///< ours against theirs
 };
 
-inline constexpr const char *kTableRuns = "table", *kCalmRuns = "without bursts", *kTunedRuns = "each at its best rate",
-                            *kNesterovRuns = "Nesterov momentum", *kBurstShift = "ratio with bursts / ratio without";
+inline constexpr const char *kSharedRuns = "shared rate", *kCalmRuns = "without bursts",
+                            *kTunedRuns = "each at its best rate", *kNesterovRuns = "all with Nesterov momentum",
+                            *kPlainRuns = "all with plain momentum", *kBurstShift = "ratio with bursts / ratio without";
 
 /// All comparisons of the report, their p-values corrected for their number together.
 class VisionComparisons {

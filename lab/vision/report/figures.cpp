@@ -11,8 +11,8 @@ struct Part {
 };
 
 std::vector<Part> parts_of(const VisionGroups& groups) {
-  if (!groups.bursts()) return {{"table", "no bursts"}};
-  return {{"table", "with bursts"}, {"no-bursts", "without bursts"}};
+  if (!groups.bursts()) return {{"shared", "no bursts"}};
+  return {{"shared", "with bursts"}, {"no-bursts", "without bursts"}};
 }
 
 Panel curve_panel(const VisionGroups& groups, const Part& part, const std::string& table, const std::string& column) {
@@ -53,9 +53,12 @@ Illustration vision_accuracy(const VisionGroups& groups) {
 }
 
 Illustration vision_sweep(const VisionGroups& groups) {
-  Panel error{.title = "test error", .x_label = "learning rate", .y_label = "share of wrong answers", .log_x = true};
-  for (const std::string& method : groups.methods("lr-sweep"))
-    error.lines.push_back(axis_band(groups.sweep(method), "lr", kValError));
+  Panel error{.title = "test error",
+              .x_label = "factor on the shared learning rate",
+              .y_label = "share of wrong answers",
+              .log_x = true};
+  for (const std::string& method : groups.methods("sweep"))
+    error.lines.push_back(axis_band(groups.sweep(method), "lr_scale", kValError));
   Figure figure{.name = "learning_rate", .panels = {}};
   if (!error.lines.empty()) figure.panels.push_back(error);
   return {figure,
@@ -73,13 +76,13 @@ Illustration vision_ratios(const VisionGroups& groups) {
     for (const auto& [panel, column] : {std::pair{&ratio, "r_max"}, {&damping, "c_mean"}}) {
       Line line = seed_band(*group, "metrics", column);
       line.label = part.words;
-      if (part.name != std::string("table")) line.style = method_style("noclip");
+      if (part.name != std::string("shared")) line.style = method_style("noclip");
       if (!line.x.empty()) panel->lines.push_back(std::move(line));
     }
   }
   if (!ratio.lines.empty()) figure.panels = {ratio, damping};
   return {figure,
-          "TrasMuon in the table's runs: energy of the loudest column over the reference, and the mean damping "
+          "TrasMuon at the shared learning rate: energy of the loudest column over the reference, and the mean damping "
           "of all columns; median and quartiles over the seeds and the steps of a bin."};
 }
 

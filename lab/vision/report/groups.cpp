@@ -11,7 +11,7 @@ std::vector<std::string> VisionGroups::methods(const std::string& part) const {
 }
 
 Json VisionGroups::setting(const std::string& key) const {
-  for (const SeedGroup* group : runs_.of_part("table"))
+  for (const SeedGroup* group : runs_.of_part("shared"))
     if (!group->runs.empty()) return setting_of(*group, key);
   return {};
 }

@@ -24,11 +24,11 @@ const std::vector<NumberColumn> kColumns = {
 constexpr std::size_t kMainColumns = 2;  // that a sweep shows
 
 const std::map<std::string, std::string> kCaptions = {
-    {"table", "the paper's comparison: one learning rate for all, plain momentum"},
+    {"shared", "the paper's comparison: one learning rate for all"},
     {"no-bursts", "the same without bursts"},
-    {"placebo", "damping of other columns (permuted), or the mean damping in all of them"},
-    {"lr-sweep", "learning rates of the hidden matrices"},
-    {"nesterov", "Nesterov momentum"}};
+    {"controls", "damping of its own columns, of others (permuted), or the mean damping in all of them"},
+    {"sweep", "factors on the learning rate of the hidden matrices"},
+    {"nesterov", "plain and Nesterov momentum"}};
 
 TableCell accuracy_cell(const SeedGroup* group) { return {accuracy_text(values_of(group, kValError))}; }
 
@@ -44,8 +44,8 @@ void add_accuracies(const VisionGroups& groups, Document& document) {
                {"optimizer's share"},
                {"seeds"}},
               {}};
-  for (const std::string& method : groups.methods("table")) {
-    const SeedGroup* group = groups.at("table", method);
+  for (const std::string& method : groups.methods("shared")) {
+    const SeedGroup* group = groups.at("shared", method);
     const auto printed = paper_accuracy(paper, method);
     table.rows.push_back({{method_label(method)},
                           accuracy_cell(group),

@@ -38,7 +38,7 @@ TEST(VisionClaims, AnAdvantageWithoutBurstsIsNotBecauseOfThem) {
   for (SeedGroup& group : runs.groups) {  // the same errors as with bursts
     if (group.part != "no-bursts") continue;
     for (std::size_t i = 0; i < group.runs.size(); ++i)
-      group.runs[i].summary = runs.find("table", group.method)->runs[i].summary;
+      group.runs[i].summary = runs.find("shared", group.method)->runs[i].summary;
   }
   EXPECT_EQ(verdict(runs, "Control: the advantage is there because of the bursts"), "not reproduced");
 }

@@ -29,8 +29,9 @@ TEST(VisionReport, PutsAccuraciesBesideThePapers) {
 }
 
 TEST(VisionReport, SaysWhatWasRun) {
-  EXPECT_TRUE(has(report_of(vision_runs()), "vit-cifar learns cifar100 from random weights: 40 steps of 128 images. "
-                                            "Every 10 steps from step 20 on, 2 columns"));
+  EXPECT_TRUE(has(report_of(vision_runs()),
+                  "vit-cifar learns cifar100 from random weights: 40 steps of 128 images. "
+                  "Every 10 steps from step 20 on, 2 columns"));
   const std::string calm = report_of(vision_runs({.burst_period = 0, .data = "imagenet100"}));
   EXPECT_TRUE(has(calm, "paper, ImageNet-100")) << calm;
   EXPECT_FALSE(has(calm, "columns of the gradient")) << calm;
@@ -38,7 +39,7 @@ TEST(VisionReport, SaysWhatWasRun) {
 
 TEST(VisionReport, ShowsEveryPart) {
   const std::string report = report_of(vision_runs());
-  for (const char* part : {"Part table", "Part no-bursts", "Part placebo", "Part lr-sweep"})
+  for (const char* part : {"Part shared", "Part no-bursts", "Part controls", "Part sweep"})
     EXPECT_TRUE(has(report, part)) << part;
 }
 

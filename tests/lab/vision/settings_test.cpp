@@ -29,7 +29,9 @@ TEST(VisionSettings, BadOnesAreRefusedBeforeTheFirstRun) {
   EXPECT_EQ(refused({{"micro_batch", 5}, {"batch", 16}}), "vision: micro_batch must divide batch = 16, got 5");
   EXPECT_EQ(refused({{"damping", "permuted"}}, MuonOptions{}),
             "vision: damping must be columns for a method without damping, got 'permuted'");
-  EXPECT_EQ(test::error_of([] { vision_study().complete({{"model", "vit"}}); }),
+  EXPECT_EQ(test::error_of([] {
+              vision_study().complete({{"model", "vit"}});
+            }),
             "vision: model must be vit-b16, vit-s16, vit-cifar or vit-tiny, got 'vit'");
 }
 

@@ -66,7 +66,8 @@ TEST(VisionStudy, MissingDataIsNamed) {
   Json settings = settings_to_json(tiny_settings(empty.path()));
   RunLog log(empty.path(), [](double) {});
   const std::string error = test::error_of([&] {
-    vision_study().run({.study = "vision", .method = "some", .options = kTrasMuon, .settings = settings, .seed = 0}, log);
+    vision_study().run({.study = "vision", .method = "some", .options = kTrasMuon, .settings = settings, .seed = 0},
+                       log);
   });
   EXPECT_NE(error.find("train-images-idx3-ubyte"), std::string::npos) << error;
 }

@@ -10,7 +10,7 @@ RunSet vision_runs(const VisionNumbers& n) {
               .title = "Vision",
               .study = "vision",
               .command = "trasmuon run vision",
-              .parts = {"table", "no-bursts", "placebo", "lr-sweep"},
+              .parts = {"shared", "no-bursts", "controls", "sweep"},
               .methods = {"adamw", "muon", "normuon", "trasmuon", "noclip"},
               .groups = {}};
   const auto add = [&](const std::string& part, const std::string& method, const Json& axes, double error) {
@@ -29,23 +29,30 @@ RunSet vision_runs(const VisionNumbers& n) {
     const double noise = method == "trasmuon" ? n.noise : 0;
     runs.groups.push_back(make_group(part, method, axes, settings, n.seeds, [=](std::uint64_t seed) -> Json {
       const double factor = jitter(seed) * (seed % 2 == 0 ? 1 + noise : 1 / (1 + noise));
-      return {{"final_val_error", error * factor}, {"final_loss", 3 * error * factor}, {"final_val_loss", 3 * error},
-              {"items_per_second", 1000},          {"optimizer_share", 0.05},          {"triggered_settled", 0.25},
-              {"damped_settled", 0.125},           {"r_max_settled", 7},               {"c_mean", 0.9}};
+      return {{"final_val_error", error * factor},
+              {"final_loss", 3 * error * factor},
+              {"final_val_loss", 3 * error},
+              {"items_per_second", 1000},
+              {"optimizer_share", 0.05},
+              {"triggered_settled", 0.25},
+              {"damped_settled", 0.125},
+              {"r_max_settled", 7},
+              {"c_mean", 0.9},
+              {"lr", 1e-3 * axes.value("lr_scale", 1.0)}};
     }));
   };
   const Json none = Json::object();
-  add("table", "adamw", none, n.adamw);
-  add("table", "muon", none, n.muon);
-  add("table", "normuon", none, n.normuon);
-  add("table", "trasmuon", none, n.trasmuon);
-  add("table", "noclip", none, n.noclip);
+  add("shared", "adamw", none, n.adamw);
+  add("shared", "muon", none, n.muon);
+  add("shared", "normuon", none, n.normuon);
+  add("shared", "trasmuon", none, n.trasmuon);
+  add("shared", "noclip", none, n.noclip);
   for (const char* method : {"adamw", "muon", "normuon", "trasmuon", "noclip"}) add("no-bursts", method, none, n.calm);
-  add("placebo", "trasmuon", {{"damping", "permuted"}}, n.permuted);
-  add("placebo", "trasmuon", {{"damping", "mean"}}, n.permuted);
-  for (const double lr : {3e-4, 1e-3, 3e-3}) {
-    add("lr-sweep", "muon", {{"lr", lr}}, lr == 3e-3 ? 0.3 : n.muon);
-    add("lr-sweep", "trasmuon", {{"lr", lr}}, lr == 1e-3 ? n.trasmuon_at_best : 0.5);
+  add("controls", "trasmuon", {{"damping", "permuted"}}, n.permuted);
+  add("controls", "trasmuon", {{"damping", "mean"}}, n.permuted);
+  for (const double scale : {0.3, 1.0, 3.0}) {
+    add("sweep", "muon", {{"lr_scale", scale}}, scale == 3 ? 0.3 : n.muon);
+    add("sweep", "trasmuon", {{"lr_scale", scale}}, scale == 1 ? n.trasmuon_at_best : 0.5);
   }
   return runs;
 }
