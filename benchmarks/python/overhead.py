@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What Python adds to a step: the time of optimizer.step() while the library's own step returns at once.
+"""What Python adds to a step: the time of optimizer.step() while the library's own step returns at once. The cases take
+turns, so that a busy machine slows all of them; torch's own foreach SGD stands beside them for scale.
 
-    benchmarks/python/overhead.py BUILD/src/libtrasmuon.so [--parameters 200]
+    benchmarks/python/overhead.py BUILD/src/libtrasmuon.so [--parameters 200] [--rounds 50]
 """
 import argparse
 import os
@@ -13,22 +14,24 @@ import time
 
 import torch
 
+_STEPS = 20  # of one case in a row
 
-def _microseconds(step, prepare, rounds):
+
+def _microseconds(step, prepare):
     times = []
-    for _ in range(rounds):
+    for _ in range(_STEPS):
         prepare()
         start = time.perf_counter()
         step()
         times.append(1e6 * (time.perf_counter() - start))
-    return f"{statistics.median(times):7.1f} us, least {min(times):.1f}"
+    return times
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("library")
     parser.add_argument("--parameters", type=int, default=200)
-    parser.add_argument("--rounds", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=50, help=f"of {_STEPS} steps of each case")
     arguments = parser.parse_args()
     os.environ["TRASMUON_LIBRARY"] = arguments.library
     sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "python"))
@@ -48,14 +51,23 @@ def main():
 
     fresh_gradients()
     optimizer.step()
-    print(f"{arguments.parameters} parameters, torch {torch.__version__}, Python {sys.version.split()[0]}")
     _library.lib.trasmuon_optimizer_step_on_streams = lambda *_: 0
-    rounds = arguments.rounds
-    print("the same gradients        ", _microseconds(optimizer.step, lambda: None, rounds))
-    print("new gradients each step   ", _microseconds(optimizer.step, fresh_gradients, rounds // 10))
-    print("new learning rate each step", _microseconds(optimizer.step, next_rate, rounds))
     sgd = torch.optim.SGD(tensors, lr=0.0, foreach=True)
-    print("for scale: torch SGD, foreach", _microseconds(sgd.step, lambda: None, rounds // 10))
+    cases = {
+        "the same gradients": (optimizer.step, lambda: None),
+        "new gradients each step": (optimizer.step, fresh_gradients),
+        "new learning rate each step": (optimizer.step, next_rate),
+        "torch SGD, foreach": (sgd.step, lambda: None),
+    }
+    times = {name: [] for name in cases}
+    for _ in range(arguments.rounds):
+        for name, (step, prepare) in cases.items():
+            times[name] += _microseconds(step, prepare)
+    print(f"{arguments.parameters} parameters, torch {torch.__version__}, Python {sys.version.split()[0]}")
+    scale = times["torch SGD, foreach"]
+    for name, taken in times.items():
+        ratio = statistics.median(taken) / statistics.median(scale)
+        print(f"{name:28} median {statistics.median(taken):6.1f} us, least {min(taken):6.1f} us, {ratio:.2f} of SGD's")
 
 
 if __name__ == "__main__":

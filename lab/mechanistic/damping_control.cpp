@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "lab/study/random.h"
+#include "lab/study/placebo.h"
 
 namespace trasmuon::lab {
 namespace {
-
-constexpr std::uint32_t kPlacebo = 102;  // stream of the seed; bursts.cpp and quadratic.cpp have others
 
 TrasMuonOptions damping_only(TrasMuonOptions options) {
   options.orthogonalize = options.row_scale = options.calibrate = false;  // c depends on the momentum alone
@@ -22,14 +20,6 @@ DampingControl damping_control(std::string_view name) {
   if (name == "mean") return DampingControl::mean;
   if (name == "permuted") return DampingControl::permuted;
   return name == "blind" ? DampingControl::blind : DampingControl::none;
-}
-
-std::vector<int> placebo_columns(int dim, std::uint64_t seed) {
-  Random random(seed, kPlacebo);
-  const std::vector<int> order = distinct_below(dim, dim, random);
-  std::vector<int> columns(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) columns[order[i]] = order[(i + 1) % order.size()];  // one cycle
-  return columns;
 }
 
 ControlledDamping::ControlledDamping(DampingControl control, const TrasMuonOptions& options, int dim,

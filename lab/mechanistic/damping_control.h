@@ -19,9 +19,6 @@ enum class DampingControl {
 };
 DampingControl damping_control(std::string_view name);  ///< by the name of the setting: "columns" is none
 
-/// A fixed permutation of the columns without fixed points (for more than one column), drawn with the seed.
-std::vector<int> placebo_columns(int dim, std::uint64_t seed);
-
 /// Computes the damping that a control applies on another optimizer's trajectory.
 class ControlledDamping {
  public:

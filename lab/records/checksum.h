@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,7 +14,8 @@ class Checksum {
   void add(std::string_view text) {
     for (const char c : text) value_ = (value_ ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   }
-  std::string text() const;  ///< 16 hexadecimal digits
+  std::string text() const;  ///< 16 hexadecimal digits, as kDigits says
+  static constexpr std::size_t kDigits = 16;
 
  private:
   std::uint64_t value_ = 0xcbf29ce484222325;

@@ -95,6 +95,22 @@ void check_readable_tables(const fs::path& folder) {
   }
 }
 
+/// The revisions that made the run: one, or several if it was continued with other code.
+std::string revisions_of(const Json& manifest) {
+  std::string last = manifest.value("revision", ""), all = last;
+  for (const Json& later : manifest.value("continued", Json::array())) {
+    const auto revision = later.at("revision").get<std::string>();
+    if (revision != last) all += ", then " + revision;
+    last = revision;
+  }
+  return all;
+}
+
+Json machine_of(const Json& manifest) {
+  const Json continued = manifest.value("continued", Json::array());
+  return continued.empty() ? manifest.value("machine", Json::object()) : continued.back().at("machine");
+}
+
 RunRecord read_finished(const fs::path& folder) {
   const fs::path manifest_file = folder / "manifest.json", summary_file = folder / "summary.json";
   Json summary = read_json(summary_file);
@@ -115,8 +131,8 @@ RunRecord read_finished(const fs::path& folder) {
   return {.folder = folder,
           .spec = std::move(spec),
           .summary = std::move(summary),
-          .revision = manifest.value("revision", ""),
-          .machine = manifest.value("machine", Json::object())};
+          .revision = revisions_of(manifest),
+          .machine = machine_of(manifest)};
 }
 
 }  // namespace
@@ -145,13 +161,17 @@ void write_manifest(const RunSpec& spec, const fs::path& folder) {
   write_atomically(folder / "manifest.json", manifest.dump(1) + "\n");
 }
 
+void note_continuation(const fs::path& folder) {
+  const fs::path file = folder / "manifest.json";
+  Json manifest = read_json(file);
+  manifest["continued"].push_back(
+      {{"revision", code_revision()}, {"machine", describe_machine()}, {"started", utc_now()}});
+  write_atomically(file, manifest.dump(1) + "\n");
+}
+
 void write_summary(Json summary, const RunSpec& spec, const RunLog& log, const fs::path& folder) {
   if (!summary.is_object() || summary.empty()) throw Error("study '" + spec.study + "' returned no numbers");
-  Json tables = Json::object();
-  for (const auto& [name, table] : log.tables()) {
-    tables[name] = {{"bytes", table.bytes()}, {"checksum", table.checksum()}};
-  }
-  summary["record"] = {{"run", run_id(spec)}, {"tables", std::move(tables)}};
+  summary["record"] = {{"run", run_id(spec)}, {"tables", log.tables()}};
   write_atomically(folder / "summary.json", summary.dump(1) + "\n");
 }
 

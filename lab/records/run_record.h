@@ -26,14 +26,17 @@ struct RunRecord {
   std::filesystem::path folder;
   RunSpec spec;
   Json summary;                                  ///< {"final_loss": 2.1e5, ...}
-  std::string revision = {};                     ///< of the code; empty in records of earlier versions
-  Json machine = Json::object();                 ///< that did the run, see describe_machine
+  std::string revision = {};                     ///< of the code; empty in records of earlier versions. "a, then b"
+  Json machine = Json::object();                 ///< that did the run, see describe_machine; the last one of several
   Columns table(const std::string& name) const;  ///< reads NAME.csv
   double value(const std::string& key) const;    ///< from the summary; NaN if null or absent
 };
 
 /// Writes manifest.json, before the run.
 void write_manifest(const RunSpec& spec, const std::filesystem::path& folder);
+
+/// Adds to manifest.json that the run continues now, perhaps with other code or on another machine.
+void note_continuation(const std::filesystem::path& folder);
 
 /// Writes summary.json, after the run: the numbers, and under "record" what read_record compares with the files.
 void write_summary(Json summary, const RunSpec& spec, const RunLog& log, const std::filesystem::path& folder);

@@ -135,4 +135,19 @@ Verdict judge_similar(std::span<const PairedEffect* const> effects) {
   return similar ? Verdict::reproduced : differs ? Verdict::not_reproduced : Verdict::indicated;
 }
 
+Verdict judge_no_worse(const PairedEffect& effect) {
+  if (!effect.known()) return Verdict::unknown;
+  if (effect.clearly_lower() || (effect.diverged == 0 && effect.high <= kSimilar)) return Verdict::reproduced;
+  if (effect.clearly_higher() || effect.pairing.mostly_higher()) return Verdict::not_reproduced;
+  return Verdict::indicated;
+}
+
+std::string conclusion(const PairedEffect& effect) {
+  if (effect.clearly_lower()) return "lower";
+  if (effect.clearly_higher()) return "higher";
+  if (effect.seeds < kFewSeeds) return "too few seeds to tell";
+  if (effect.within(kSimilar)) return "about equal";
+  return "undecided";
+}
+
 }  // namespace trasmuon::lab

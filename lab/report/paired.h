@@ -43,6 +43,15 @@ Verdict judge_lower_than_all(std::span<const PairedEffect* const> effects);
 /// The method must be like the baseline: the interval within a factor of 1.25, or else at least no clear difference.
 Verdict judge_similar(std::span<const PairedEffect* const> effects);
 
+/// Not higher: reproduced if the interval stays below a factor of 1.25.
+Verdict judge_no_worse(const PairedEffect& effect);
+
+/// Fewer seeds than this cannot show that there is no difference.
+inline constexpr std::size_t kFewSeeds = 6;
+
+/// What an effect tells, in words: "lower", "higher", "about equal", or why it tells nothing.
+std::string conclusion(const PairedEffect& effect);
+
 /// The rules above, for readers.
 inline constexpr std::string_view kPairedRule =
     "× is the geometric mean of the seeds' own ratios, in brackets its 95 % confidence interval (Student's t on the "

@@ -9,14 +9,18 @@
 #include <trasmuon/threads.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 
+#include "lab/records/checkpoint.h"
 #include "lab/records/files.h"
+#include "lab/records/machine.h"
 #include "lab/records/run_record.h"
 #include "lab/runner/execute.h"
+#include "lab/study/registry.h"
 
 namespace trasmuon::lab {
 namespace {
@@ -25,11 +29,11 @@ namespace fs = std::filesystem;
 
 enum Exit { kFinished = 0, kFailed = 1, kCannotWrite = 74 };
 
-void use_one_thread() {
-  set_num_threads(1);
+void use_threads(int count) {
+  set_num_threads(count);
   // The BLAS that LibTorch uses, if one is loaded.
   using Setter = void (*)(int);
-  if (const auto set = reinterpret_cast<Setter>(::dlsym(RTLD_DEFAULT, "openblas_set_num_threads"))) set(1);
+  if (const auto set = reinterpret_cast<Setter>(::dlsym(RTLD_DEFAULT, "openblas_set_num_threads"))) set(count);
 }
 
 /// The parent handles signals. It ends its children, and they end if it dies.
@@ -57,7 +61,7 @@ void fail(const char* message, RunReport& report) {
 
 int run_here(const RunSpec& spec, const fs::path& folder, RunReport& report) {
   try {
-    use_one_thread();
+    use_threads(std::min(find_study(spec.study).cores(spec.settings), usable_cores()));
     execute(spec, folder, [&](double fraction) { report.fraction.store(fraction, std::memory_order_relaxed); });
     return kFinished;
   } catch (const WriteError& error) {
@@ -85,7 +89,7 @@ std::string last_line(const fs::path& file) {
 
 pid_t start_run(const RunSpec& spec, const fs::path& folder, RunReport& report) {
   std::error_code error;
-  fs::remove_all(folder, error);
+  if (!fs::exists(checkpoint_file(folder))) fs::remove_all(folder, error);
   if (!error) fs::create_directories(folder, error);
   if (error) throw WriteError(folder, error.value());
   report.fraction = 0;

@@ -24,8 +24,9 @@ struct RunReport {
   char message[512];             ///< why it failed, cut to this length
 };
 
-/// Starts the run in a forked process, on one thread, its output in FOLDER/stderr.txt. What is in the folder is removed
-/// first. `report` must be shared memory.
+/// Starts the run in a forked process, on as many threads as the study asks for, its output in FOLDER/stderr.txt. It
+/// continues from the checkpoint in the folder; if there is none, what is in the folder is removed first. `report` must
+/// be shared memory.
 pid_t start_run(const RunSpec& spec, const std::filesystem::path& folder, RunReport& report);
 
 /// How the run ended, from the `status` of waitpid, its report and its folder.

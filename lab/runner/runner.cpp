@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "lab/records/checkpoint.h"
 #include "lab/records/files.h"
 #include "lab/records/machine.h"
 #include "lab/records/memory.h"
@@ -158,6 +159,16 @@ bool is_finished(const fs::path& folder, std::FILE* console) {
   }
 }
 
+/// Removes a checkpoint from which the run cannot continue, and names it.
+void check_checkpoint(const fs::path& folder, std::FILE* console) {
+  try {
+    can_continue(folder);
+  } catch (const Error& error) {
+    print(console, "damaged checkpoint, the run starts anew: {}\n", error.what());
+    fs::remove(checkpoint_file(folder));
+  }
+}
+
 /// The runs that are not finished, ordered by seed: so every kind of run starts early, a report on an unfinished plan
 /// shows every group, and the estimate of the remaining time is good.
 std::vector<Task> open_tasks(const Plan& plan, const fs::path& runs, std::FILE* console, Outcome& outcome) {
@@ -171,6 +182,7 @@ std::vector<Task> open_tasks(const Plan& plan, const fs::path& runs, std::FILE* 
       ++outcome.already_finished;
       continue;
     }
+    check_checkpoint(runs / id, console);
     RunSpec kind = run.spec;
     kind.seed = 0;
     tasks.push_back({run.spec, std::move(id), run_id(kind)});
@@ -224,12 +236,25 @@ void run_tasks(const std::vector<Task>& tasks, const RunnerOptions& options, std
   show();
 }
 
+/// Finds missing data before the first run.
+void check_machine(const std::vector<Task>& tasks) {
+  std::set<Json> seen;
+  for (const Task& task : tasks)
+    if (seen.insert(task.spec.settings).second) find_study(task.spec.study).check_machine(task.spec.settings);
+}
+
 /// How many runs there may be at once: what was asked for, or as many as there are cores and room in memory.
 std::size_t job_count(const std::vector<Task>& tasks, const RunnerOptions& options) {
   double largest = 1;
-  for (const Task& task : tasks) largest = std::max(largest, find_study(task.spec.study).memory(task.spec.settings));
+  int most_cores = 1;
+  for (const Task& task : tasks) {
+    const Study& study = find_study(task.spec.study);
+    largest = std::max(largest, study.memory(task.spec.settings));
+    most_cores = std::max(most_cores, study.cores(task.spec.settings));
+  }
   const double usable = usable_memory(), fitting = std::max(1.0, std::floor(usable / largest));
-  if (options.jobs == 0) return static_cast<std::size_t>(std::min(fitting, static_cast<double>(usable_cores())));
+  if (options.jobs == 0)
+    return static_cast<std::size_t>(std::min(fitting, std::max(1.0, std::floor(usable_cores() / double(most_cores)))));
   const std::size_t jobs = std::min(static_cast<std::size_t>(options.jobs), tasks.size());
   if (static_cast<double>(jobs) <= fitting) return jobs;
   throw Error(fmt::format("--jobs must be <= {} for runs of about {} in a memory of {}, got {}", fitting,
@@ -248,6 +273,7 @@ Outcome run_plan(const Plan& plan, const RunnerOptions& options) {
   Outcome outcome;
   const std::vector<Task> tasks = open_tasks(plan, options.out / "runs", options.console, outcome);
   if (tasks.empty()) return outcome;
+  check_machine(tasks);
   run_tasks(tasks, options, std::min(job_count(tasks, options), tasks.size()), outcome);
   return outcome;
 }

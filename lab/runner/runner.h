@@ -12,7 +12,7 @@ namespace trasmuon::lab {
 
 struct RunnerOptions {
   std::filesystem::path out;
-  int jobs = 0;         ///< runs at once; 0: one per core
+  int jobs = 0;         ///< runs at once; 0: as many as cores and memory hold
   std::string command;  ///< as typed, for plan.json
   std::FILE* console = stderr;
   bool terminal = false;  ///< the console can redraw a line
@@ -29,7 +29,8 @@ struct Outcome {
 
 /// Does every run of the plan that OUT does not contain yet, each in a forked process, up to `jobs` at once, and
 /// replaces OUT/plan.json. The calling process must have no other threads. A run that fails leaves its message in
-/// OUT/runs/ID/stderr.txt and is retried by the next call; the others continue. SIGINT, SIGTERM and SIGHUP end it.
+/// OUT/runs/ID/stderr.txt and is retried by the next call, from its last checkpoint if it left one; the others
+/// continue. SIGINT, SIGTERM and SIGHUP end it.
 Outcome run_plan(const Plan& plan, const RunnerOptions& options);
 
 }  // namespace trasmuon::lab

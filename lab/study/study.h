@@ -29,14 +29,22 @@ class Study {
   /// contradict the rule, options that the optimizer refuses. Recipes are checked with it before the first run.
   virtual void check(const RunSpec& spec) const = 0;
 
+  /// Throws Error("NAME: key ...") if this machine lacks what a run with these settings reads: data files. Called before
+  /// the first run of a plan, not when recipes are listed.
+  virtual void check_machine(const Json& /*settings*/) const {}
+
   /// Returns about how many bytes of memory one run with these settings needs.
   virtual double memory(const Json& settings) const = 0;
+
+  /// Returns how many cores one run with these settings uses: as many runs are done at once as the cores hold.
+  virtual int cores(const Json& /*settings*/) const { return 1; }
 
   /// Names what this build lacks to run the study ("LibTorch"); empty if it can run. Reports need nothing.
   virtual std::string_view missing() const { return {}; }
 
-  /// Does one run on one thread, writes metrics to the log and returns the summary (numbers by name). The numbers must
-  /// depend on the spec alone: same spec, same machine, same numbers.
+  /// Does one run on cores() threads, writes metrics to the log and returns the summary (numbers by name). The numbers
+  /// must depend on the spec alone: same spec, same machine, same numbers; also if the run was killed and continues
+  /// from a checkpoint (records/checkpoint.h) in the log's folder.
   virtual Json run(const RunSpec& spec, RunLog& log) const = 0;
 
   /// Names the numbers of a summary that `trasmuon report` prints on the terminal. Default: all numbers.

@@ -10,13 +10,15 @@
 
 namespace trasmuon::lab {
 
-/// Results of an evaluation by name, in the order of a table's columns: {"val_loss", 3.2}.
+/// Results of an evaluation by name, in the order of a table's columns: {"val_loss", 3.2}. The names are the same in
+/// every evaluation, and less is better: an error rate, not an accuracy.
 using Evaluation = std::vector<std::pair<std::string, double>>;
 
 /// A model and its data, as the training loop sees them.
 ///
 /// A batch is a function of the run's seed, the step and the micro-batch's number in it. So the step is the whole
-/// position in the data, and a run that continues from a checkpoint sees the same batches.
+/// position in the data, and a run that continues from a checkpoint sees the same batches. Torch's random numbers
+/// (dropout) are seeded anew in every step.
 class Task {
  public:
   virtual ~Task() = default;

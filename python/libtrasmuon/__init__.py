@@ -6,7 +6,7 @@
 >>> optimizer = libtrasmuon.TrasMuon(model, lr=3e-3, adamw={"lr": 1e-3})
 """
 from ._layouts import Layout
-from ._library import Error, core_version, get_num_threads, set_num_threads, why_unusable
+from ._library import Error, ExchangeError, core_version, get_num_threads, set_num_threads, why_unusable
 from ._optimizer import Optimizer
 from ._options import default_options, describe
 from ._routing import classify
@@ -18,6 +18,7 @@ __all__ = [
     "AdamW",
     "Dion",
     "Error",
+    "ExchangeError",
     "Layout",
     "Muon",
     "NorMuon",

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An optimizer of the library over torch tensors: build, step, rebind, options. It knows nothing of torch.optim, so
-that other drivers of a step (of shards, for example) can use it as well."""
+"""An optimizer of the library over torch tensors: build, step, rebind, options. It knows nothing of torch.optim, and
+is also what each of many ranks steps its part with (_distributed)."""
 import ctypes
 import weakref
 from array import array
 from operator import is_
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
@@ -14,6 +14,7 @@ from ._compat import VersionBumper
 from ._layouts import Layout
 from ._library import Error, StateCallback, check, handle_of, lib, number_of, text_of
 from ._options import core_fields, core_options
+from ._state import StateSpec, copy_state
 from ._tensors import TORCH_DTYPES, current_streams, device_number, dtype_number, usable_gradient, weight_view
 
 _WORDS = ctypes.sizeof(_library.Tensor) // 8  # of 64 bits in struct trasmuon_tensor; `data` is the first
@@ -24,12 +25,27 @@ _is_contiguous: Any = torch.Tensor.is_contiguous
 StateTensors = Dict[str, torch.Tensor]
 
 
+class RowShard(NamedTuple):
+    """Which rows of a weight a tensor holds."""
+
+    first_row: int
+    total_rows: int
+
+
 class BoundParameter(NamedTuple):
-    """A tensor to be stepped. `name` identifies it in errors and checkpoints."""
+    """A tensor to be stepped. `name` identifies it in errors and checkpoints; `shard` is set if the tensor has only
+    some rows of the weight, perhaps none."""
 
     name: str
     tensor: torch.Tensor
     layout: Layout
+    shard: Optional[RowShard] = None
+
+    def whole(self) -> torch.Tensor:
+        """The tensor, or one without memory that has the shape of the whole weight."""
+        if self.shard is None:
+            return self.tensor
+        return self.tensor.new_empty((self.shard.total_rows, *self.tensor.shape[1:]), device="meta")
 
 
 class CoreGroup(NamedTuple):
@@ -41,14 +57,35 @@ class CoreGroup(NamedTuple):
     parameters: Sequence[BoundParameter]
 
 
+class Master(NamedTuple):
+    """A 16-bit weight with its f32 master. `version` changes when somebody writes to the weight."""
+
+    parameter: int
+    weight: torch.Tensor
+    master: torch.Tensor
+    version: Any
+
+
 class Core:
     """The library's optimizer over the tensors of all groups, in order. Its state is in torch tensors (`states`), on
-    the devices of the parameters. Used by one thread at a time."""
+    the devices of the parameters. Used by one thread at a time.
 
-    def __init__(self, groups: Sequence[CoreGroup], master_weights: bool = False, diagnostics: bool = False) -> None:
+    Parameters for which `keeps` is false are never stepped here. They have specs, but no state: what the library writes
+    at construction goes into scratch memory."""
+
+    def __init__(
+        self,
+        groups: Sequence[CoreGroup],
+        master_weights: bool = False,
+        diagnostics: bool = False,
+        keeps: Callable[[int], bool] = lambda index: True,
+    ) -> None:
         self.parameters = [parameter for group in groups for parameter in group.parameters]
         self.tensors = [parameter.tensor for parameter in self.parameters]
         self.states: List[StateTensors] = [{} for _ in self.parameters]
+        self.specs: List[Dict[str, StateSpec]] = [{} for _ in self.parameters]
+        self.local_states = self.states  # where weights are DTensors, so are `states`
+        self.rules = [group.rule for group in groups for _ in group.parameters]
         self._rules = [(group.rule, list(group.option_names)) for group in groups]
         self._values = [[group.options[name] for name in names] for group, (_, names) in zip(groups, self._rules)]
         self._tensor_names = [  # options in tensors, whose contents may change
@@ -61,25 +98,29 @@ class Core:
         self._gpus = sorted(device.index for device in devices)
         for device in devices:
             torch.cuda.synchronize(device)  # the library writes the first state on a stream of its own
-        self._handle = self._build(groups, master_weights, diagnostics)
-        weakref.finalize(self, lib.trasmuon_optimizer_destroy, self._handle).atexit = False
+        self._scratch: Dict[torch.device, List[torch.Tensor]] = {}
+        self.handle = self._build(groups, master_weights, diagnostics, keeps)
+        weakref.finalize(self, lib.trasmuon_optimizer_destroy, self.handle).atexit = False
         self._remember_weights()
         self._lay_out_gradients()
         self._bumper = VersionBumper(self.tensors)
 
     # ---- Building ------------------------------------------------------------------------------------------------
 
-    def _build(self, groups: Sequence[CoreGroup], master_weights: bool, diagnostics: bool) -> ctypes.c_void_p:
+    def _build(
+        self, groups: Sequence[CoreGroup], master_weights: bool, diagnostics: bool, keeps: Callable[[int], bool]
+    ) -> ctypes.c_void_p:
         failures: List[BaseException] = []
 
         def lend(_: Any, index: int, name: bytes, spec: Any) -> Optional[int]:
             try:
                 wanted = spec.contents
-                tensor = torch.empty(
-                    tuple(wanted.shape[: wanted.rank]),
-                    dtype=TORCH_DTYPES[wanted.dtype],
-                    device=self.tensors[index].device,
-                )
+                shape = self._by_entry(index, tuple(wanted.shape[: wanted.rank]))
+                known = StateSpec(TORCH_DTYPES[wanted.dtype], shape)
+                self.specs[index][name.decode()] = known
+                if not keeps(index):
+                    return self._scratch_for(known, self.tensors[index].device)
+                tensor = torch.empty(shape, dtype=known.dtype, device=self.tensors[index].device)
                 self.states[index][name.decode()] = tensor
                 return tensor.data_ptr()
             except BaseException as failure:  # cannot pass through C
@@ -105,9 +146,26 @@ class Core:
         finally:
             lib.trasmuon_builder_destroy(builder)
 
+    def _by_entry(self, index: int, shape: Tuple[int, ...]) -> Tuple[int, ...]:
+        """The state of a batch of matrices has the batch as its first dimension, so that it can be sharded along it."""
+        parameter = self.parameters[index]
+        if self.rules[index] == "adamw" or not parameter.layout.is_batch(parameter.tensor):
+            return shape
+        entries = parameter.tensor.size(0)
+        return shape if entries in (0, shape[0]) else (entries, shape[0] // entries, *shape[1:])
+
+    def _scratch_for(self, spec: StateSpec, device: torch.device) -> int:
+        """Memory that is written at construction and never read."""
+        size = torch.Size(spec.shape).numel()
+        used = self._scratch.setdefault(device, [])
+        if not used or used[-1].numel() < size:
+            used.append(torch.empty(size, dtype=torch.float64, device=device))  # f64: no state is wider
+        return used[-1].data_ptr()
+
     def _add(self, builder: ctypes.c_void_p, rule: str, parameter: BoundParameter) -> None:
         who = f"parameter '{parameter.name}'"
-        view, order = weight_view(parameter.tensor, who)
+        shard = parameter.shard or RowShard(0, 0)
+        view, order = weight_view(parameter.tensor, who, may_be_empty=parameter.shard is not None)
         if parameter.tensor.dim() < 2 and rule != "adamw":
             raise Error(
                 f"{who}: {rule} needs at least two dimensions, got shape {list(parameter.tensor.shape)}; build the "
@@ -117,7 +175,7 @@ class Core:
         layout = parameter.layout
         if order is not None and (layout.transposed or layout.kind == "batch"):
             raise Error(f"{who}: must be contiguous for its layout, got a channels-last tensor")
-        blocks = layout.row_blocks(parameter.tensor, who) if rule != "adamw" else []
+        blocks = layout.row_blocks(parameter.whole(), who) if rule != "adamw" else []
         struct = _library.Parameter(
             ctypes.sizeof(_library.Parameter),
             parameter.name.encode(),
@@ -127,6 +185,8 @@ class Core:
             (ctypes.c_int64 * len(blocks))(*blocks) if blocks else None,
             len(blocks),
             device_number(parameter.tensor, who),
+            shard.first_row,
+            shard.total_rows,
         )
         check(lib.trasmuon_builder_add_parameter(builder, ctypes.byref(struct), None))
         self._views.append(view)
@@ -146,11 +206,17 @@ class Core:
         # Of gradients that need nothing but their pointer; None: the weight is stored in another order.
         self._plain_dtypes = [None if o else t.dtype for o, t in zip(self._orders, self.tensors)]
         self._last_pointers: List[int] = []
+        self._lent: Sequence[Optional[torch.Tensor]] = []
         self._present: Optional[List[int]] = None  # indices of the gradients that exist; None: all
         self._pointers = memoryview(self._memory).cast("Q")[::_WORDS]
-        self._address = ctypes.addressof(self._gradients)
+        self.gradient_address = ctypes.addressof(self._gradients)
 
     # ---- Before a step -------------------------------------------------------------------------------------------
+
+    def replace_tensors(self, tensors: List[torch.Tensor]) -> None:
+        """Takes other tensors for the parameters; follow_weights() then compares them with those before."""
+        if not all(map(is_, tensors, self.tensors)):
+            self.tensors, self._bumper = tensors, VersionBumper(tensors)
 
     def follow_weights(self) -> bool:
         """Follows weights to other memory. Returns False if one has changed in more than its address, so that the
@@ -168,7 +234,7 @@ class Core:
         try:
             for index, pointer in enumerate(pointers):
                 if pointer != self._weight_pointers[index]:
-                    check(lib.trasmuon_optimizer_rebind_weight(self._handle, index, pointer))
+                    check(lib.trasmuon_optimizer_rebind_weight(self.handle, index, pointer))
                     self._weight_pointers[index] = pointer
         except Error:  # one weight is now where another was
             return False
@@ -177,7 +243,11 @@ class Core:
     def set_options(self, groups: Sequence[Mapping[str, Any]]) -> None:
         """Passes on the entries of parameter groups that have changed."""
         for number, (group, (rule, names)) in enumerate(zip(groups, self._rules)):
-            values, known, tensors = [group[name] for name in names], self._values[number], self._tensor_names[number]
+            values, known, tensors = (
+                list(map(group.__getitem__, names)),
+                self._values[number],
+                self._tensor_names[number],
+            )
             if not tensors and all(map(is_, values, known)):
                 continue
             pairs = zip(names, values, known)
@@ -188,36 +258,58 @@ class Core:
                         self._set(number, field, value)
             except Error:  # also where only the order of the fields was refused
                 options = core_options(rule, group, names)
-                check(lib.trasmuon_optimizer_set_options(self._handle, number, options))
+                check(lib.trasmuon_optimizer_set_options(self.handle, number, options))
             self._values[number] = values
             self._tensor_names[number] = [name for name in changed if isinstance(group[name], torch.Tensor)]
 
     def _set(self, group: int, field: str, value: Any) -> None:
         if isinstance(value, str):
-            check(lib.trasmuon_optimizer_set(self._handle, group, field.encode(), value.encode()))
+            check(lib.trasmuon_optimizer_set(self.handle, group, field.encode(), value.encode()))
         else:
-            check(lib.trasmuon_optimizer_set_number(self._handle, group, field.encode(), value))
+            check(lib.trasmuon_optimizer_set_number(self.handle, group, field.encode(), value))
 
     # ---- Step ----------------------------------------------------------------------------------------------------
+
+    def gradients(self) -> List[Optional[torch.Tensor]]:
+        return [tensor.grad for tensor in self.tensors]
 
     def step(self, gradients: Sequence[Optional[torch.Tensor]]) -> bool:
         """Steps every parameter whose gradient is not None. GPU work is enqueued on torch's current streams. Returns
         False, and has changed nothing, if a weight has another dtype than before, so that the core must be built anew.
         """
+        if not self.lend_gradients(gradients):
+            return False
+        streams, count = self._streams()
+        check(
+            lib.trasmuon_optimizer_step_on_streams(self.handle, self.gradient_address, len(self._views), streams, count)
+        )
+        self.note_written()
+        return True
+
+    def lend_gradients(self, gradients: Sequence[Optional[torch.Tensor]]) -> bool:
+        """Writes the gradients into the array at `gradient_address`. Returns False as step() does."""
         pointers = self._plain_pointers(gradients)
         if pointers is None:
             if [tensor.dtype for tensor in self.tensors] != self._weight_dtypes:
                 return False
-            usable = self._usable(gradients)  # may be copies, which must live until the end of the call
-            pointers = [0 if gradient is None else gradient.data_ptr() for gradient in usable]
+            gradients = self._usable(gradients)
+            pointers = [0 if gradient is None else gradient.data_ptr() for gradient in gradients]
+        self._lent = gradients  # may be copies, which must live until the step is done
         if pointers != self._last_pointers:
             self._pointers[:] = array("Q", pointers)
             self._present = [index for index, pointer in enumerate(pointers) if pointer] if 0 in pointers else None
             self._last_pointers = pointers
-        streams, count = self._streams()
-        check(lib.trasmuon_optimizer_step_on_streams(self._handle, self._address, len(self._views), streams, count))
-        self._bumper(self._present)
         return True
+
+    def check_gradients(self, gradients: Sequence[Optional[torch.Tensor]]) -> None:
+        """Raises Error if one of the gradients cannot be stepped with."""
+        if self._plain_pointers(gradients) is None:
+            self._usable(gradients)
+
+    def note_written(self) -> None:
+        """Tells autograd that the weights with gradients were written."""
+        self._lent = []
+        self._bumper(self._present)
 
     def _plain_pointers(self, gradients: Sequence[Optional[torch.Tensor]]) -> Optional[List[int]]:
         """The addresses of the gradients; None if one of them has to be looked at."""
@@ -240,6 +332,7 @@ class Core:
         return None
 
     def _usable(self, gradients: Sequence[Optional[torch.Tensor]]) -> List[Optional[torch.Tensor]]:
+        """The gradients as the library reads them: contiguous, in the order of the weight; copies where necessary."""
         usable: List[Optional[torch.Tensor]] = []
         for index, gradient in enumerate(gradients):
             if gradient is not None:
@@ -260,26 +353,39 @@ class Core:
     def refresh_recorded(self) -> None:
         """Updates scalars inside CUDA graphs that were captured earlier."""
         streams, count = self._streams()
-        check(lib.trasmuon_optimizer_refresh_recorded_on_streams(self._handle, streams, count))
+        check(lib.trasmuon_optimizer_refresh_recorded_on_streams(self.handle, streams, count))
+
+    # ---- State ---------------------------------------------------------------------------------------------------
+
+    def masters(self) -> List[Master]:
+        """The parameters that have master weights."""
+        found = enumerate(zip(self.tensors, self.states))
+        return [
+            Master(i, tensor, state["master"], tensor._version) for i, (tensor, state) in found if "master" in state
+        ]
+
+    def load_state(self, index: int, saved: Mapping[str, Any]) -> None:
+        """Copies the saved state of a parameter, which has the shapes of `specs`."""
+        copy_state(saved, self.states[index], f"parameter '{self.parameters[index].name}'")
 
     # ---- After a step --------------------------------------------------------------------------------------------
 
     def diagnostics(self, index: int) -> List[Dict[str, float]]:
         """One entry per matrix of a parameter; empty unless diagnostics are on. Waits for the GPU."""
         entries = []
-        for matrix in range(number_of(lib.trasmuon_optimizer_diagnostics_count, self._handle, index)):
+        for matrix in range(number_of(lib.trasmuon_optimizer_diagnostics_count, self.handle, index)):
             filled = _library.Diagnostics()
             size = ctypes.sizeof(filled)
-            check(lib.trasmuon_optimizer_diagnostics(self._handle, index, matrix, ctypes.byref(filled), size))
+            check(lib.trasmuon_optimizer_diagnostics(self.handle, index, matrix, ctypes.byref(filled), size))
             entries.append({name: getattr(filled, name) for name, _ in filled._fields_})
         return entries
 
     def warnings(self) -> List[str]:
         """Settings that are allowed but known to work badly."""
-        return text_of(lib.trasmuon_optimizer_warnings, self._handle).splitlines()
+        return text_of(lib.trasmuon_optimizer_warnings, self.handle).splitlines()
 
     def state_bytes(self) -> int:
-        return number_of(lib.trasmuon_optimizer_state_bytes, self._handle)
+        return number_of(lib.trasmuon_optimizer_state_bytes, self.handle)
 
     def workspace_bytes(self) -> int:
-        return number_of(lib.trasmuon_optimizer_workspace_bytes, self._handle)
+        return number_of(lib.trasmuon_optimizer_workspace_bytes, self.handle)

@@ -43,10 +43,29 @@ def listed(params: Params) -> Union[torch.nn.Module, List[Any]]:
         return params
     if isinstance(params, (torch.Tensor, set, dict)):
         raise TypeError(f"params must be a model, named parameters, a list of tensors or groups, got {type(params)}")
-    items: List[Any] = list(params)
+    items: List[Any] = [_with_list(item) if isinstance(item, dict) else item for item in params]
     if not items:
         raise ValueError("optimizer got an empty parameter list")
     return items
+
+
+def _with_list(group: Dict[str, Any]) -> Dict[str, Any]:
+    """The group, with parameters that can be read more than once."""
+    params: Any = group.get("params", [])
+    once = not isinstance(params, (torch.Tensor, torch.nn.Module, list, tuple, set))
+    return {**group, "params": list(params)} if once else group
+
+
+def tensors_in(items: Union[torch.nn.Module, List[Any]]) -> List[torch.Tensor]:
+    """The tensors in what listed() returns, whatever they are for."""
+    if isinstance(items, torch.nn.Module):
+        return list(items.parameters())
+    found: List[torch.Tensor] = []
+    for item in items:
+        item = item.get("params", []) if isinstance(item, dict) else item
+        item = item[1] if is_named(item) else item
+        found += [item] if isinstance(item, torch.Tensor) else tensors_in(item if isinstance(item, list) else [*item])
+    return found
 
 
 def initial_groups(

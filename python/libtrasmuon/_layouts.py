@@ -34,10 +34,13 @@ class Layout(NamedTuple):
             raise Error(f"layout: kind must be one of {', '.join(_KINDS)}, got {self.kind!r}")
         return _KINDS[self.kind]
 
+    def is_batch(self, weight: torch.Tensor) -> bool:
+        """Whether the weight is a batch of matrices along its first dimension."""
+        return self.kind == "batch" or (self.kind == "automatic" and weight.dim() == 3)
+
     def rows(self, weight: torch.Tensor) -> int:
         """The number of outputs of each matrix."""
-        batch = self.kind == "batch" or (self.kind == "automatic" and weight.dim() == 3)
-        shape = list(weight.shape[1:] if batch else weight.shape)
+        shape = list(weight.shape[1:] if self.is_batch(weight) else weight.shape)
         columns = 1
         for size in shape[1:]:
             columns *= size
@@ -105,9 +108,9 @@ def _layout_in(module: torch.nn.Module, name: str, parameter: Optional[torch.Ten
         return Layout(kind="flatten", transposed=True)
     if isinstance(module, torch.nn.modules.conv._ConvNd):
         return Layout(kind="flatten")
-    kind = type(module)
-    if kind.__name__ == "Conv1D" and kind.__module__.startswith("transformers.") and name == "weight":
-        return Layout(transposed=True)
+    for kind in type(module).__mro__:  # FSDP2 derives a class from the module's own
+        if kind.__name__ == "Conv1D" and kind.__module__.startswith("transformers.") and name == "weight":
+            return Layout(transposed=True)
     return None
 
 

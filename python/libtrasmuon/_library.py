@@ -4,7 +4,7 @@ exceptions."""
 import ctypes
 import os
 import pathlib
-from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
 from typing import Any, List, Optional
 
 ABI_VERSION = 1
@@ -16,6 +16,10 @@ _REFUSED, _OUT_OF_MEMORY = 1, 3
 
 class Error(ValueError):
     """What the library refuses. The text names the field or tensor, the rule and the value found."""
+
+
+class ExchangeError(RuntimeError):
+    """An exchange between ranks that failed. The text names the step, the exchange and the ranks that are missing."""
 
 
 class Tensor(ctypes.Structure):
@@ -42,6 +46,8 @@ class Parameter(ctypes.Structure):
         ("row_blocks", POINTER(c_int64)),
         ("row_block_count", c_size_t),
         ("device", c_int),
+        ("first_row", c_int64),
+        ("total_rows", c_int64),
     ]
 
 
@@ -68,7 +74,7 @@ class FamilyOverride(ctypes.Structure):
 
 StateCallback = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_char_p, POINTER(Tensor))
 
-_text, _handle = POINTER(c_char_p), POINTER(c_void_p)
+_text, _handle, _sizes = POINTER(c_char_p), POINTER(c_void_p), POINTER(c_size_t)
 # The functions this package calls and their arguments. All return a status.
 _FUNCTIONS = {
     "options_create_preset": [c_char_p, c_char_p, _handle],
@@ -97,6 +103,20 @@ _FUNCTIONS = {
     "optimizer_warnings": [c_void_p, _text],
     "optimizer_state_bytes": [c_void_p, POINTER(c_size_t)],
     "optimizer_workspace_bytes": [c_void_p, POINTER(c_size_t)],
+    "optimizer_describe_table": [c_void_p, _text],
+    "sharded_step_create": [c_void_p, c_int, c_int, POINTER(c_int64), c_size_t, c_int, _handle],
+    "sharded_step_sizes": [c_void_p, _sizes, _sizes, _sizes, _sizes],
+    "sharded_step_ownership": [c_void_p, _sizes, POINTER(c_int), POINTER(c_double), POINTER(c_int)],
+    "sharded_step_momentum": [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p],
+    "sharded_step_pack": [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p],
+    "sharded_step_orthogonalize": [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p],
+    "sharded_step_row_scale": [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p],
+    "sharded_step_apply": [c_void_p, c_void_p, c_size_t, c_void_p],
+    "sharded_step_cancel": [c_void_p],
+    "assign_owners": [POINTER(c_double), c_size_t, c_int, POINTER(c_int), POINTER(c_double), POINTER(c_int)],
+    "iteration_cost": [c_int64, c_int64, c_int, POINTER(c_double)],
+    "fingerprint": [c_char_p, POINTER(c_uint64)],
+    "first_difference": [c_char_p, c_char_p, _text],
     "classify_preset": [
         c_char_p,
         POINTER(NamedShape),
@@ -109,7 +129,7 @@ _FUNCTIONS = {
     "set_num_threads": [c_int],
     "get_num_threads": [POINTER(c_int)],
 }
-_DESTROYERS = ("options_destroy", "builder_destroy", "optimizer_destroy")
+_DESTROYERS = ("options_destroy", "builder_destroy", "optimizer_destroy", "sharded_step_destroy")
 
 
 def library_path() -> pathlib.Path:

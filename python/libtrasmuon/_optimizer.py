@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.optim.Optimizer over a Core."""
 import warnings
-from operator import is_
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from itertools import chain
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
 
 from ._compat import disable_compile
 from ._core import Core
-from ._groups import Params, completed, core_groups, group_table, initial_groups, listed, option_names
+from ._groups import Params, completed, core_groups, group_table, initial_groups, listed, option_names, tensors_in
 from ._library import Error
 from ._options import core_options, merged
 from ._routing import Layouts, named_tensors, unwrapped
@@ -18,13 +19,34 @@ from ._state import (
     ParameterState,
     check_groups,
     check_state,
-    copy_state,
     loaded_group,
     packed_layouts,
     saved_groups,
 )
 
+if TYPE_CHECKING:
+    from ._distributed import Distribution
+    from ._distributed.owners import Ownership
+    from ._distributed.replicated import ReplicatedCore
+    from ._distributed.sharded import ShardedCore
+
 Callback = Callable[["Optimizer", int], None]
+AnyCore = Union[Core, "ReplicatedCore", "ShardedCore"]
+
+_params_of = itemgetter("params")
+
+
+def _distribution_of(
+    tensors: Sequence[torch.Tensor], process_group: Any, device_mesh: Any, settings: Optional[Mapping[str, Any]]
+) -> Optional["Distribution"]:
+    """How the optimizer is spread over ranks; None: this process steps everything."""
+    if process_group is None and device_mesh is None and not any(hasattr(tensor, "placements") for tensor in tensors):
+        if settings:
+            raise Error("distributed: needs process_group, device_mesh, or parameters that are DTensors")
+        return None
+    from ._distributed import connect  # here: torch.distributed is not always there
+
+    return connect(tensors, process_group, device_mesh, settings)
 
 
 class Optimizer(torch.optim.Optimizer):
@@ -37,7 +59,8 @@ class Optimizer(torch.optim.Optimizer):
     rule: str = "trasmuon"
     # GradScaler sets found_inf and grad_scale instead of waiting for the GPU.
     _step_supports_amp_scaling = True
-    _core: Optional[Core] = None
+    _core: Optional[AnyCore] = None
+    _distribution: Optional["Distribution"] = None  # over ranks
 
     def __init__(
         self,
@@ -50,15 +73,23 @@ class Optimizer(torch.optim.Optimizer):
         preset: str = "default",
         master_weights: bool = False,
         diagnostics: bool = False,
+        process_group: Any = None,
+        device_mesh: Any = None,
+        distributed: Optional[Mapping[str, Any]] = None,
     ) -> None:
-        self._settings = {"master_weights": master_weights, "diagnostics": diagnostics}
+        self._settings: Dict[str, Any] = {"master_weights": master_weights, "diagnostics": diagnostics}
         self._preset = preset
         self._given: Dict[str, Mapping[str, Any]] = {"adamw": dict(adamw or {}), self.rule: dict(options)}
         self._forget_model()
         items = listed(params)
-        groups = initial_groups(items, self.rule, overrides, layouts, preset)
-        super().__init__(groups, merged(self.rule, options, preset))
-        self._rebuild()
+        self._distribution = _distribution_of(tensors_in(items), process_group, device_mesh, distributed)
+
+        def build() -> None:
+            groups = initial_groups(items, self.rule, overrides, layouts, preset)
+            torch.optim.Optimizer.__init__(self, groups, merged(self.rule, options, preset))
+            self._rebuild()
+
+        self._together(f"{type(self).__name__}()", build)
         self._remember_model(items)
         if preset == "default":  # the others are somebody's recipe
             for text in self.warnings():
@@ -66,14 +97,16 @@ class Optimizer(torch.optim.Optimizer):
 
     def _forget_model(self) -> None:
         self._core = None
+        self._distribution = None
+        self._whole_state: Optional[List[Dict[str, torch.Tensor]]] = None
         self._owners: List[Tuple[Dict[str, Any], str]] = []
         self._frozen: List[Tuple[str, torch.Tensor]] = []
         self._callbacks: List[Tuple[Callback, int]] = []
-        self._step_count = 0
+        self._applied = 0
 
     def _remember_model(self, items: Any) -> None:
         """Where a model keeps its parameters, to notice those that are replaced, and which ones were left out."""
-        if isinstance(items, torch.nn.Module):
+        if isinstance(items, torch.nn.Module) and not self._is_sharded():  # FSDP puts other tensors there
             places: Dict[int, Tuple[Dict[str, Any], str]] = {}
             for module in unwrapped(items).modules():
                 for name, parameter in module._parameters.items():
@@ -81,6 +114,54 @@ class Optimizer(torch.optim.Optimizer):
             self._owners = [places[id(tensor)] for tensor in self._bound.tensors]
         if isinstance(items, torch.nn.Module) or isinstance(items[0], tuple):
             self._frozen = [(name, tensor) for name, tensor in named_tensors(items) if not tensor.requires_grad]
+
+    # ---- Ranks ---------------------------------------------------------------------------------------------------
+
+    def _is_sharded(self) -> bool:
+        return self._distribution is not None and self._distribution.sharded
+
+    def _together(self, task: str, work: Callable[[], None]) -> None:
+        """Does work that all ranks must do alike: if one raises, or their parameters then differ, all raise."""
+        if self._distribution is None:
+            work()
+            return
+
+        def described() -> str:
+            work()
+            return self._bound.describe()  # type: ignore[union-attr]
+
+        self._distribution.together(task, described)
+
+    @property
+    def applied_steps(self) -> int:
+        """The number of steps that were written to the weights of this process since the optimizer was built. A step
+        that raised is not among them: weights and state are those before it."""
+        return self._applied
+
+    def ownership(self) -> "Ownership":
+        """Over ranks: who steps which parameter (replicated; -1: every rank) or orthogonalizes which matrix (sharded),
+        how even that is, and how many ranks are idle meanwhile."""
+        if self._distribution is None:
+            raise Error("ownership: this optimizer is not spread over ranks")
+        return self._bound.ownership()  # type: ignore[union-attr]
+
+    @torch.no_grad()
+    def consolidate_state_dict(self, to: Optional[int] = 0) -> None:
+        """Gathers the state of all ranks on rank `to` of the process group, or on every rank if it is None. There
+        state_dict() then returns what one process would have, on the CPU, until the next step. Every rank must call it.
+        """
+        if self._distribution is None:
+            return
+        ranks = self._distribution.ranks
+        if to is not None and not 0 <= to < ranks.count:
+            raise Error(f"consolidate_state_dict: to must be a rank below {ranks.count}, got {to}")
+        self._distribution.begin(f"consolidate_state_dict after step {self._applied}")
+        keeps, gathered = to in (None, ranks.rank), []
+        for index in range(len(self._bound.tensors)):
+            state = self._bound.gather_state(index)  # type: ignore[union-attr]
+            if keeps:
+                gathered.append({name: tensor.to("cpu", copy=True) for name, tensor in state.items()})
+        self._whole_state = gathered if keeps else None
 
     # ---- Groups --------------------------------------------------------------------------------------------------
 
@@ -93,12 +174,14 @@ class Optimizer(torch.optim.Optimizer):
         super().add_param_group(group)
         for name in set(self.defaults) - set(option_names(group["rule"])):
             del group[name]  # the base class has added the options of the optimizer's own rule
-        if self._core is not None:
+        before = self._core
+        if before is not None:
             try:
                 self._owners = []
-                self._rebuild()
+                self._together("add_param_group", self._rebuild)
             except BaseException:
                 self.param_groups.pop()
+                self._install(before)  # other ranks may have refused
                 raise
             kept = {id(tensor) for tensor in group["params"]}
             self._frozen = [item for item in self._frozen if id(item[1]) not in kept]
@@ -106,7 +189,7 @@ class Optimizer(torch.optim.Optimizer):
     # ---- The core ------------------------------------------------------------------------------------------------
 
     @property
-    def _bound(self) -> Core:
+    def _bound(self) -> AnyCore:
         assert self._core is not None
         return self._core
 
@@ -114,17 +197,24 @@ class Optimizer(torch.optim.Optimizer):
     def _rebuild(self) -> None:
         """Builds the core over the groups as they are now. State in self.state is carried over."""
         before = {id(tensor): state for tensor, state in self.state.items()}
-        core = Core(core_groups(self.param_groups), **self._settings)
-        for parameter, state in zip(core.parameters, core.states):
-            copy_state(before.get(id(parameter.tensor), {}), state, f"parameter '{parameter.name}'")
-        self._core = core
+        groups = core_groups(self.param_groups)
+        if self._distribution is None:
+            core: AnyCore = Core(groups, **self._settings)
+        else:
+            core = self._distribution.build(groups, self._settings, self._core)
+        for index, tensor in enumerate(core.tensors):
+            core.load_state(index, before.get(id(tensor), {}))
+        self._install(core)
+
+    def _install(self, core: AnyCore) -> None:
+        """Takes a core with its state."""
+        self._core, self._whole_state = core, None
         self.state.clear()
         for tensor, state in zip(core.tensors, core.states):
             self.state[tensor] = ParameterState(state)
         self._state_dicts = list(self.state.values())
         self._singles = [index for index, tensor in enumerate(core.tensors) if tensor.numel() == 1]
-        self._masters = [index for index, state in enumerate(core.states) if "master" in state]
-        self._versions = {index: -1 for index in self._masters}
+        self._versions: Dict[int, Any] = {item.parameter: None for item in core.masters()}
 
     def _follow(self) -> None:
         """Follows groups, parameters, memory and state that were changed since the last step: torch does not tell."""
@@ -137,13 +227,17 @@ class Optimizer(torch.optim.Optimizer):
             if not self._are_bound(present):
                 self._adopt(present)
         if (
-            not self._are_bound([tensor for group in self.param_groups for tensor in group["params"]])
-            or len(self.state) != len(self._state_dicts)
-            or not all(map(is_, self.state.values(), self._state_dicts))
+            not self._are_bound(list(chain.from_iterable(map(_params_of, self.param_groups))))
+            or list(self.state.values()) != self._state_dicts  # compares identity: see ParameterState
             or not core.follow_weights()
         ):
+            if self._distribution is not None:
+                raise Error(
+                    "parameters and state of an optimizer over ranks must stay as they were built, apart from values "
+                    "and addresses: build it after the model is on its device, in its dtype; add_param_group() adds more"
+                )
             self._rebuild()
-        if self._masters:
+        if self._versions:
             self._follow_masters()
 
     def _are_bound(self, tensors: List[Any]) -> bool:
@@ -168,13 +262,10 @@ class Optimizer(torch.optim.Optimizer):
     def _follow_masters(self) -> None:
         """Copies elements that others have written from 16-bit weights into their masters, which the next step would
         write over them. Compares on the device, so the host does not wait."""
-        core = self._bound
-        for index in self._masters:
-            tensor = core.tensors[index]
-            if tensor._version == self._versions[index]:
+        for index, tensor, master, version in self._bound.masters():
+            if version == self._versions[index]:
                 continue
-            self._versions[index] = tensor._version
-            master = core.states[index]["master"]
+            self._versions[index] = version
             weight = tensor.detach().reshape(master.shape) if tensor.dim() != master.dim() else tensor.detach()
             if weight.shape != master.shape:  # channels-last
                 weight = weight.permute(0, *range(2, weight.dim()), 1)
@@ -192,30 +283,44 @@ class Optimizer(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+        if self._distribution is None:
+            self._step()
+        else:
+            self._distribution.report(f"step {self._applied + 1}", self._step)
+        self._applied += 1
+        self._whole_state = None
+        if self._frozen:
+            self._check_frozen()
+        for callback, every in self._callbacks:
+            if self._applied % every == 0:
+                callback(self, self._applied)
+        return loss
+
+    def _step(self) -> None:
         self._follow()
         core = self._bound
         core.set_options(self.param_groups)
-        gradients = [tensor.grad for tensor in core.tensors]
-        if getattr(self, "found_inf", None) is None or self._unscale(gradients):
-            if not core.step(gradients):
-                self._rebuild()
-                core = self._bound
-                core.step(gradients)
-            for index in self._masters:
-                if gradients[index] is not None:
-                    self._versions[index] = core.tensors[index]._version
-        if self._frozen:
-            self._check_frozen()
-        self._step_count += 1
-        for callback, every in self._callbacks:
-            if self._step_count % every == 0:
-                callback(self, self._step_count)
-        return loss
+        gradients = core.gradients()
+        if getattr(self, "found_inf", None) is not None and not self._unscale(gradients):
+            return
+        if not core.step(gradients):
+            self._rebuild()
+            core = self._bound
+            core.step(gradients)
+        for index, _, _, version in core.masters() if self._versions else []:
+            if gradients[index] is not None:
+                self._versions[index] = version
 
     def _unscale(self, gradients: List[Optional[torch.Tensor]]) -> bool:
         found_inf: torch.Tensor = self.found_inf  # type: ignore[attr-defined]
         skips_nonfinite = all(group.get("skip_nonfinite", True) for group in self.param_groups)
-        return unscale(gradients, self._bound.states, found_inf, getattr(self, "grad_scale", None), skips_nonfinite)
+        if self._distribution is not None:  # all ranks skip the step, or none
+            found_inf = found_inf.clone()
+            for ranks in self._distribution.groups:
+                ranks.all_reduce(found_inf, "all-reduce of found_inf", largest=True)
+        return unscale(
+            gradients, self._bound.local_states, found_inf, getattr(self, "grad_scale", None), skips_nonfinite
+        )
 
     def _check_frozen(self) -> None:
         thawed = [name for name, tensor in self._frozen if tensor.requires_grad]
@@ -238,9 +343,18 @@ class Optimizer(torch.optim.Optimizer):
     # ---- State dicts, pickling -----------------------------------------------------------------------------------
 
     def state_dict(self) -> Dict[str, Any]:
-        """Options, names, layouts and state, as plain Python types and tensors. Tensors are references."""
+        """Options, names, layouts and state, as plain Python types and tensors. Tensors are references. Where weights
+        are DTensors, so is their state. Where ranks own parameters, all of them call consolidate_state_dict() first."""
+        partial = self._distribution is not None and not self._is_sharded() and self._distribution.ranks.count > 1
+        if partial and self._whole_state is None:
+            raise Error(
+                "state_dict: this rank keeps the state of the parameters that it owns; call consolidate_state_dict() on "
+                "all ranks after the last step, then state_dict() on the rank that it names (0 by default)"
+            )
         found = super().state_dict()
         if isinstance(found.get("state"), dict) and "param_groups" in found:
+            if self._whole_state is not None:
+                found["state"] = dict(enumerate(self._whole_state))
             found["state"] = {key: dict(value) for key, value in found["state"].items()}
             for own, group in zip(self.param_groups, found["param_groups"]):
                 group["layouts"], group["format"] = packed_layouts(own), FORMAT
@@ -249,27 +363,36 @@ class Optimizer(torch.optim.Optimizer):
     @torch.no_grad()
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
         """Restores state and options. The optimizer must have the same parameters and rules; Error says what differs,
-        and nothing has changed then. State keeps its dtype and goes to the parameter's device."""
+        and nothing has changed then. State keeps its dtype and goes to the parameter's device. Over ranks every rank
+        calls it, with state of whole parameters (of one process, or of any number of ranks) or of DTensors."""
         state_dict = dict(state_dict)
         for hook in getattr(self, "_optimizer_load_state_dict_pre_hooks", {}).values():
             state_dict = hook(self, state_dict) or state_dict
         self._follow()
-        core, saved = self._bound, saved_groups(state_dict)
-        check_groups(self.param_groups, saved)
-        states = [state_dict["state"].get(key, {}) for group in saved for key in group["params"]]
-        for parameter, own, state in zip(core.parameters, core.states, states):
-            check_state(parameter.name, own, state)
-        groups = [loaded_group(own, group) for own, group in zip(self.param_groups, saved)]
-        for group in groups:
-            core_options(group["rule"], group, option_names(group["rule"]))  # checks
-        core.set_options(groups)
-        for parameter, own, state in zip(core.parameters, core.states, states):
-            copy_state(state, own, f"parameter '{parameter.name}'")
-        self.param_groups = groups
+        core, states, groups = self._bound, [], []
+
+        def read() -> None:
+            nonlocal states, groups
+            saved = saved_groups(state_dict)
+            check_groups(self.param_groups, saved)
+            states = [state_dict["state"].get(key, {}) for group in saved for key in group["params"]]
+            for parameter, specs, state in zip(core.parameters, core.specs, states):
+                check_state(parameter.name, specs, state)
+            groups = [loaded_group(own, group) for own, group in zip(self.param_groups, saved)]
+            for group in groups:
+                core_options(group["rule"], group, option_names(group["rule"]))  # checks
+            core.set_options(groups)
+
+        self._together("load_state_dict", read)
+        for index, state in enumerate(states):
+            core.load_state(index, state)
+        self.param_groups, self._whole_state = groups, None
         for hook in getattr(self, "_optimizer_load_state_dict_post_hooks", {}).values():
             hook(self)
 
     def __getstate__(self) -> Dict[str, Any]:
+        if self._distribution is not None:
+            raise Error("an optimizer over ranks cannot be copied or pickled: save its state_dict() and build it anew")
         packed = {tensor: dict(state) for tensor, state in self.state.items()}
         own = {name: getattr(self, name) for name in ("_settings", "_given", "_preset")}
         return {**super().__getstate__(), **own, "state": packed}  # type: ignore[misc]

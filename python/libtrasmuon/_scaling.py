@@ -22,7 +22,8 @@ def unscale(
     on_host = found_inf.device.type == "cpu" or not skips_nonfinite
     if on_host and found_inf.item() != 0:
         for _, state in present:
-            state["skipped"].add_(1)
+            if state:  # over ranks, others may keep it
+                state["skipped"].add_(1)
         return False
     if on_host and scale is None:
         return True

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """State in optimizer.state, and what state_dict() holds of it."""
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
 
 import torch
 
@@ -10,9 +10,22 @@ from ._options import default_options
 FORMAT = "libtrasmuon 1"
 
 
+class StateSpec(NamedTuple):
+    """Type and shape of a state tensor of the whole parameter."""
+
+    dtype: torch.dtype
+    shape: Tuple[int, ...]
+
+
 class ParameterState(Dict[str, Any]):
     """State of one parameter: momentum, v_row, ... The library uses the memory of these tensors, so assigning to a name
-    copies the values."""
+    copies the values. Only the very same object is equal to it, so that replaced state is found by comparing lists."""
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
 
     def __setitem__(self, name: str, value: Any) -> None:
         bound = self.get(name)
@@ -57,6 +70,8 @@ def saved_groups(state_dict: Mapping[str, Any]) -> List[Dict[str, Any]]:
         raise Error("load_state_dict: must have 'state' and 'param_groups', as state_dict() returns them")
     for index, group in enumerate(groups):
         found = group.get("format")
+        if found is None and all(name in group for name in ("rule", "param_names", "layouts")):
+            continue  # torch.distributed.checkpoint's flattened state keeps only the entries of param_groups
         if found is None:
             raise Error(
                 f"load_state_dict: group {index} was not written by libtrasmuon, it has {', '.join(map(str, group))}"
@@ -84,19 +99,19 @@ def check_groups(own: List[Dict[str, Any]], saved: List[Dict[str, Any]]) -> None
                 raise Error(f"{who}: parameter '{name}': layout must be {layout}, got {saved_layout}")
 
 
-def check_state(name: str, own: Mapping[str, torch.Tensor], saved: Mapping[str, Any]) -> None:
+def check_state(name: str, own: Mapping[str, StateSpec], saved: Mapping[str, Any]) -> None:
     """Raises Error unless a parameter's saved state has the same names, dtypes and shapes."""
     who = f"load_state_dict: parameter '{name}'"
     for key in saved:
         if key not in own and isinstance(saved[key], torch.Tensor):
             raise Error(f"{who}: this optimizer has no state '{key}'")
-    for key, tensor in own.items():
+    for key, spec in own.items():
         value = saved.get(key)
         if not isinstance(value, torch.Tensor):
             raise Error(f"{who}: state '{key}' is missing")
-        if value.dtype != tensor.dtype or value.shape != tensor.shape:
+        if value.dtype != spec.dtype or value.shape != spec.shape:
             raise Error(
-                f"{who}: state '{key}' must be {tensor.dtype} {list(tensor.shape)}, got {value.dtype} "
+                f"{who}: state '{key}' must be {spec.dtype} {list(spec.shape)}, got {value.dtype} "
                 f"{list(value.shape)}"
             )
 
@@ -105,7 +120,7 @@ def loaded_group(own: Mapping[str, Any], saved: Mapping[str, Any]) -> Dict[str, 
     """The group after loading: everything saved, with the parameters of this optimizer. An option that the file does
     not know, because it is older, has its default."""
     group = {**default_options(own["rule"]), **saved}
-    del group["format"]
+    group.pop("format", None)
     group.update({key: own[key] for key in ("params", "param_names", "layouts")})
     group["betas"] = tuple(group["betas"]) if "betas" in group else None
     return {key: value for key, value in group.items() if key != "betas" or value is not None}

@@ -13,6 +13,7 @@ _DTYPES: Dict[torch.dtype, int] = {
     torch.float16: 3,
     torch.int64: 4,
 }
+WIRES = {"f32": _DTYPES[torch.float32], "bf16": _DTYPES[torch.bfloat16], "f16": _DTYPES[torch.float16]}
 TORCH_DTYPES = {number: dtype for dtype, number in _DTYPES.items()}
 
 
@@ -38,7 +39,7 @@ def check_plain(tensor: torch.Tensor, who: str) -> None:
         hint = "; use sparse=False in the embedding" if tensor.layout is torch.sparse_coo else ""
         raise Error(f"{who}: must be dense, got layout {tensor.layout}{hint}")
     if hasattr(tensor, "placements"):
-        raise Error(f"{who}: must be a plain tensor, got a DTensor; step the local shards, or do not shard the model")
+        raise Error(f"{who}: must be a plain tensor here, got a DTensor")
 
 
 def storage_order(tensor: torch.Tensor) -> Optional[Tuple[int, ...]]:
@@ -50,11 +51,11 @@ def storage_order(tensor: torch.Tensor) -> Optional[Tuple[int, ...]]:
     return None
 
 
-def weight_view(weight: torch.Tensor, who: str) -> Tuple[Tensor, Optional[Tuple[int, ...]]]:
+def weight_view(weight: torch.Tensor, who: str, may_be_empty: bool = False) -> Tuple[Tensor, Optional[Tuple[int, ...]]]:
     """A view of a weight that is contiguous, channels-last, or a matrix with contiguous rows; and its storage order.
     For the matrix rules channels-last only means another order of the columns, which does not change a step."""
     check_plain(weight, who)
-    if weight.numel() == 0:
+    if weight.numel() == 0 and not (may_be_empty and weight.size(0) == 0):
         raise Error(f"{who}: must not be empty, got shape {list(weight.shape)}")
     if weight.dim() > MAX_RANK:
         raise Error(f"{who}: must have at most {MAX_RANK} dimensions, got shape {list(weight.shape)}")

@@ -10,6 +10,8 @@ from ._routing import Layouts
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from ._distributed import DistributedOptions
+
 
 def _with_lr(lr: Optional[Number], options: Mapping[str, Any]) -> Mapping[str, Any]:
     return options if lr is None else {"lr": lr, **options}
@@ -28,6 +30,9 @@ class TrasMuon(Optimizer):
         come with it; see libtrasmuon.released).
     master_weights: keep f32 copies of bf16 and f16 weights in the state.
     diagnostics: let diagnostics() tell what each step did.
+    process_group, device_mesh: spread the work over these ranks, which all have the same weights and gradients (DDP).
+        Ranks of parameters that are DTensors (FSDP2) are found without them.
+    distributed: {"wire": "f32", "bucket_bytes": 25 << 20, "patience": 10}, see docs/distributed.md.
     options: see describe("trasmuon").
 
     >>> import torch
@@ -52,6 +57,9 @@ class TrasMuon(Optimizer):
         preset: str = "default",
         master_weights: bool = False,
         diagnostics: bool = False,
+        process_group: Any = None,
+        device_mesh: Any = None,
+        distributed: "Optional[DistributedOptions]" = None,
         **options: "Unpack[TrasMuonOptions]",
     ) -> None:
         super().__init__(
@@ -63,6 +71,9 @@ class TrasMuon(Optimizer):
             preset=preset,
             master_weights=master_weights,
             diagnostics=diagnostics,
+            process_group=process_group,
+            device_mesh=device_mesh,
+            distributed=distributed,
         )
 
 
@@ -81,6 +92,9 @@ class NorMuon(Optimizer):
         layouts: Optional[Layouts] = None,
         master_weights: bool = False,
         diagnostics: bool = False,
+        process_group: Any = None,
+        device_mesh: Any = None,
+        distributed: "Optional[DistributedOptions]" = None,
         **options: "Unpack[NorMuonOptions]",
     ) -> None:
         super().__init__(
@@ -91,6 +105,9 @@ class NorMuon(Optimizer):
             layouts=layouts,
             master_weights=master_weights,
             diagnostics=diagnostics,
+            process_group=process_group,
+            device_mesh=device_mesh,
+            distributed=distributed,
         )
 
 
@@ -109,6 +126,9 @@ class Muon(Optimizer):
         layouts: Optional[Layouts] = None,
         master_weights: bool = False,
         diagnostics: bool = False,
+        process_group: Any = None,
+        device_mesh: Any = None,
+        distributed: "Optional[DistributedOptions]" = None,
         **options: "Unpack[MuonOptions]",
     ) -> None:
         super().__init__(
@@ -119,6 +139,9 @@ class Muon(Optimizer):
             layouts=layouts,
             master_weights=master_weights,
             diagnostics=diagnostics,
+            process_group=process_group,
+            device_mesh=device_mesh,
+            distributed=distributed,
         )
 
 
@@ -139,6 +162,9 @@ class Dion(Optimizer):
         layouts: Optional[Layouts] = None,
         master_weights: bool = False,
         diagnostics: bool = False,
+        process_group: Any = None,
+        device_mesh: Any = None,
+        distributed: "Optional[DistributedOptions]" = None,
         **options: "Unpack[DionOptions]",
     ) -> None:
         super().__init__(
@@ -149,6 +175,9 @@ class Dion(Optimizer):
             layouts=layouts,
             master_weights=master_weights,
             diagnostics=diagnostics,
+            process_group=process_group,
+            device_mesh=device_mesh,
+            distributed=distributed,
         )
 
 
@@ -164,6 +193,17 @@ class AdamW(Optimizer):
         *,
         master_weights: bool = False,
         diagnostics: bool = False,
+        process_group: Any = None,
+        device_mesh: Any = None,
+        distributed: "Optional[DistributedOptions]" = None,
         **options: "Unpack[AdamWOptions]",
     ) -> None:
-        super().__init__(params, _with_lr(lr, options), master_weights=master_weights, diagnostics=diagnostics)
+        super().__init__(
+            params,
+            _with_lr(lr, options),
+            master_weights=master_weights,
+            diagnostics=diagnostics,
+            process_group=process_group,
+            device_mesh=device_mesh,
+            distributed=distributed,
+        )

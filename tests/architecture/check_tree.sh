@@ -33,8 +33,8 @@ declare -A may_include=(
   [lab/mechanistic]='(trasmuon|fmt|lab/(records|report|study|mechanistic))/'
   [lab/pinn]='(trasmuon|fmt|torch|ATen|lab/(records|report|study|pinn))/'
   [lab/data]='((trasmuon|fmt|nlohmann|lab/(records|study|data))/|(jerror|jpeglib|png|stdio|zlib)\.h)'
-  [lab/models]='(torch|ATen|lab/models)/'
-  [lab/training]='(trasmuon|fmt|torch|ATen|c10|lab/(records|study|training))/'
+  [lab/models]='(trasmuon|torch|ATen|lab/models)/'
+  [lab/training]='(trasmuon|fmt|torch|ATen|c10|lab/(records|study|models|training))/'
   [lab/language]='(trasmuon|fmt|torch|ATen|lab/(records|report|study|data|models|training|language))/'
   [lab/vision]='(trasmuon|fmt|torch|ATen|lab/(records|report|study|data|models|training|vision))/'
   [lab/runner]='(trasmuon|fmt|lab/(records|study|runner))/'
@@ -79,7 +79,7 @@ check_includes() {
 
 # The Python package needs nothing but torch; typing_extensions is for type checkers only.
 readonly python_may_import='(\.|torch|typing_extensions)'
-readonly python_standard='(array|ctypes|fnmatch|operator|os|pathlib|platform|sys|typing|warnings|weakref)'
+readonly python_standard='(array|ctypes|datetime|fnmatch|itertools|operator|os|pathlib|platform|sys|time|typing|warnings|weakref)'
 check_python_imports() {
   local file line imported
   while IFS=: read -r file line imported; do

@@ -36,42 +36,26 @@ struct DistributedOptions {
 
 /// An Optimizer over the ranks of a c10d group. Every rank builds it from the same groups, and makes the same calls.
 ///
-/// Replicated: no parameter has a shard. Every rank has all weights and the same gradients. Each parameter has one
-/// owner, which keeps its state and steps it; all ranks get its bytes, those of a single process.
+/// Replicated: no parameter has a shard. Every rank has all weights and the same gradients. Each matrix has one owner,
+/// which keeps its state and steps it; all ranks get its bytes, those of a single process. Parameters of AdamW, whose
+/// step is cheap, are stepped by every rank.
 ///
 /// Sharded by rows: parameter_of(groups, name).shard says which rows a tensor has. Each matrix is orthogonalized once;
 /// statistics are those of the whole matrix. Parameters without a shard are stepped by every rank.
 ///
-/// A step that throws Error has left weights and state of this rank as they were; applied() counts those that were
-/// written. A failed exchange ends when the group's timeout does.
+/// A step that throws has left weights and state of this rank as they were; applied() counts those that were written.
+/// A failed exchange ends when the group's timeout does; then build a new group.
 class DistributedOptimizer : public torch::optim::Optimizer {
  public:
-  /// Groups without options use `defaults`. Throws Error on all ranks if one refuses, or if they do not agree.
-  DistributedOptimizer(c10::intrusive_ptr<c10d::ProcessGroup> group, std::vector<OptimizerParamGroup> groups,
+  /// `group` is a c10d::ProcessGroup or one of its backends (ProcessGroupGloo, ProcessGroupNCCL). Groups of parameters
+  /// without options use `defaults`. Throws Error on all ranks if one refuses, or if they do not agree.
+  template <class Group>
+  DistributedOptimizer(const c10::intrusive_ptr<Group>& group, const std::vector<OptimizerParamGroup>& groups,
                        Options defaults = TrasMuonOptions{}, DistributedOptions options = {})
-      : torch::optim::Optimizer(std::move(groups), std::make_unique<GroupOptions>(std::move(defaults))),
-        ranks_(std::move(group), options.store, options.patience) {
-    at::NoGradGuard no_grad;
-    ranks_.begin("distributed optimizer");
-    for (const OptimizerParamGroup& one : param_groups_) {
-      if (!one.params().empty() && one.params()[0].is_cuda()) device_ = one.params()[0].device();
-    }
-    detail::ShardedEngine* sharded = nullptr;
-    detail::together(ranks_, device_, [&] {
-      OptimizerOptions settings{.master_weights = options.master_weights};
-      if (has_shards()) {
-        engine_ = std::make_unique<detail::ShardedEngine>(param_groups_, settings, options.wire);
-        sharded = static_cast<detail::ShardedEngine*>(engine_.get());
-      } else {
-        engine_ = std::make_unique<detail::ReplicatedEngine>(param_groups_, settings, options.bucket_bytes,
-                                                             ranks_.rank(), ranks_.count());
-      }
-      return engine_->describe();
-    });
-    if (sharded != nullptr) sharded->connect(ranks_, device_);
-    for (const detail::BoundTensor& bound : engine_->tensors()) {
-      if (!bound.state.empty()) state_[state_key(bound.tensor)] = std::make_unique<ParamState>(bound.state);
-    }
+      : torch::optim::Optimizer(std::vector<OptimizerParamGroup>{},
+                                std::make_unique<GroupOptions>(std::move(defaults))),
+        ranks_(detail::Collectives(group), options.store, options.patience) {
+    build(groups, options);
   }
 
   /// Steps every parameter that has a gradient. Every rank must call it.
@@ -83,18 +67,21 @@ class DistributedOptimizer : public torch::optim::Optimizer {
       loss = closure();
     }
     ranks_.begin("step " + std::to_string(applied_ + 1));
-    check_groups();
-    engine_->core().set_options(rules());
-    std::vector<torch::Tensor> gradients;
-    for (const detail::BoundTensor& bound : engine_->tensors()) gradients.push_back(bound.tensor.grad());
-    engine_->step(ranks_, std::move(gradients));
+    engine_->step(ranks_, [&] {
+      check_groups();
+      engine_->core().set_options(rules());
+      std::vector<torch::Tensor> gradients;
+      for (const detail::BoundTensor& bound : engine_->tensors()) gradients.push_back(bound.tensor.grad());
+      return gradients;
+    });
     ++applied_;
     return loss;
   }
 
-  /// Number of steps that were written to the weights of this rank.
+  /// Number of steps that were written to the weights of this rank: tells, after an error, whether weights are those
+  /// before or after the step.
   std::int64_t applied() const { return applied_; }
-  /// Who steps which parameter (replicated) or orthogonalizes which matrix (sharded).
+  /// Who steps which parameter (replicated; -1: every rank) or orthogonalizes which matrix (sharded).
   const Ownership& ownership() const { return engine_->ownership(); }
   /// Returns the rule and fields of a group, which must be the same on all ranks. Changes take effect in the next step.
   Options& options(std::size_t group = 0) { return options_of(param_groups_.at(group)).rule; }
@@ -137,6 +124,36 @@ class DistributedOptimizer : public torch::optim::Optimizer {
   }
 
  private:
+  void build(const std::vector<OptimizerParamGroup>& groups, const DistributedOptions& options) {
+    at::NoGradGuard no_grad;
+    ranks_.begin("distributed optimizer");
+    for (const OptimizerParamGroup& one : groups) {
+      if (!one.params().empty() && one.params()[0].is_cuda()) device_ = one.params()[0].device();
+    }
+    detail::ShardedEngine* sharded = nullptr;
+    detail::together(ranks_, device_, [&] {
+      for (const OptimizerParamGroup& one : groups) add_group(*this, one);  // may refuse, as everything here
+      OptimizerOptions settings{.master_weights = options.master_weights};
+      if (has_shards()) {
+        engine_ = std::make_unique<detail::ShardedEngine>(param_groups_, settings, options.wire);
+        sharded = static_cast<detail::ShardedEngine*>(engine_.get());
+      } else {
+        engine_ = std::make_unique<detail::ReplicatedEngine>(param_groups_, settings, options.bucket_bytes,
+                                                             ranks_.rank(), ranks_.count());
+      }
+      return engine_->describe();
+    });
+    if (sharded != nullptr) sharded->connect(ranks_, device_);
+    // A number that only this optimizer has.
+    const auto now = static_cast<std::int64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+    const torch::Tensor name = torch::full({1}, now, torch::kInt64).to(device_);
+    ranks_.broadcast(name, 0, "broadcast of the optimizer's name");
+    ranks_.set_name(name.item<std::int64_t>());
+    for (const detail::BoundTensor& bound : engine_->tensors()) {
+      if (!bound.state.empty()) state_[state_key(bound.tensor)] = std::make_unique<ParamState>(bound.state);
+    }
+  }
+
   bool has_shards() const {
     return std::any_of(param_groups_.begin(), param_groups_.end(), [](const OptimizerParamGroup& one) {
       const std::vector<Parameter>& list = options_of(one).parameters;

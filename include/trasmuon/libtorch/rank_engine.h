@@ -4,11 +4,11 @@
 #include <torch/types.h>
 
 #include <cstdint>
-#include <map>
-#include <numeric>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "trasmuon/libtorch/agree.h"
 #include "trasmuon/libtorch/binding.h"
 #include "trasmuon/libtorch/ranks.h"
 #include "trasmuon/ownership.h"
@@ -24,8 +24,10 @@ class RankEngine {
   /// Describes what all ranks must have in common.
   virtual std::string describe() const = 0;
   virtual const Ownership& ownership() const = 0;
-  /// Takes a step, or throws and leaves weights and state as they were. Undefined gradients are missing ones.
-  virtual void step(Ranks& ranks, std::vector<torch::Tensor> gradients) = 0;
+  /// Takes a step, or throws and leaves weights and state as they were. `gradients` is called once and may throw;
+  /// undefined gradients are missing ones. On the CPU all ranks then throw, and they do if their tables, options or
+  /// gradients differ. On GPUs, where the host would have to wait for the answer, only this rank throws.
+  virtual void step(Ranks& ranks, const std::function<std::vector<torch::Tensor>()>& gradients) = 0;
   /// Returns the state of the whole parameter; every rank must call it.
   virtual StateTensors gather_state(Ranks& ranks, std::size_t index) = 0;
   /// Copies this rank's part of the state of the whole parameter, which fits.
@@ -52,13 +54,44 @@ class RankEngine {
   }
 
  protected:
+  /// Whether every rank steps the whole parameter, each with its own gradient, so that it must have the same.
+  virtual bool on_every_rank(std::size_t index) const = 0;
+
   std::vector<TensorView> views_of(std::vector<torch::Tensor>& gradients) const {
     std::vector<TensorView> views(gradients.size());
     for (std::size_t i = 0; i < views.size(); ++i) {
       if (!gradients[i].defined()) continue;
-      views[i] = gradient_view(gradients[i], tensors()[i].tensor, "gradient of '" + core().parameter(i).name + "'");
+      const torch::Tensor& weight = tensors()[i].tensor;
+      const std::string who = "gradient of '" + core().parameter(i).name + "'";
+      if (gradients[i].sizes() != weight.sizes()) {
+        throw Error(who + ": must have the weight's shape " + text_of(weight.sizes()) + ", got " +
+                    text_of(gradients[i].sizes()));
+      }
+      views[i] = gradient_view(gradients[i], weight, who);
     }
     return views;
+  }
+
+  /// Describes what all ranks must have in common in this step.
+  std::string describe_step(const std::vector<torch::Tensor>& gradients) const {
+    std::string text = describe();
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      if (on_every_rank(i) && !gradients[i].defined()) text += "no gradient of '" + core().parameter(i).name + "'\n";
+    }
+    return text;
+  }
+
+  /// Points the core at the memory that a tensor has now; its type and shape must be as they were.
+  void rebind(std::size_t index) {
+    const Parameter& parameter = core().parameter(index);
+    const std::string who = "parameter '" + parameter.name + "'";
+    const TensorView now = weight_view(tensors()[index].tensor, who, parameter.shard.has_value());
+    const TensorView& before = parameter.weight;
+    if (now.dtype != before.dtype || !(now.shape == before.shape) || now.row_stride != before.row_stride) {
+      throw Error(who + ": must stay " + to_string(before.dtype) + " " + to_string(before.shape) + ", got " +
+                  to_string(now.dtype) + " " + to_string(now.shape));
+    }
+    if (now.data != before.data) core().rebind_weight(index, now.data);
   }
 
   torch::Tensor empty_state(std::size_t index, const StateSpec& spec, const std::vector<std::int64_t>& shape) const {

@@ -4,11 +4,11 @@
 #include <c10/util/Exception.h>
 #include <torch/types.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -25,37 +25,34 @@ inline std::string reason_of(const std::exception& failure) {
 }
 
 /// The ranks of a c10d group, and the exchanges between them. Every rank makes the same exchanges in the same order. An
-/// exchange that fails throws Error with the task, the exchange, this rank, c10d's reason, and the ranks that are
-/// missing.
+/// exchange that fails throws Error with the task, the exchange, this rank, c10d's reason, and with a store also the
+/// ranks that do not answer, or the one that came last.
 class Ranks {
  public:
-  /// An exchange that has begun. Holds the tensors that c10d reads and writes.
+  using Clock = std::chrono::steady_clock;
+
+  /// An exchange that has begun. `work` keeps the tensors alive that c10d reads and writes.
   struct Exchange {
-    c10::intrusive_ptr<c10d::Work> work;
+    WorkPointer work;
     std::string name;
+    Clock::time_point begun;
   };
 
-  /// With a store, ranks that fail leave word there and wait up to `patience` for the word of the others.
-  Ranks(c10::intrusive_ptr<c10d::ProcessGroup> group, c10::intrusive_ptr<c10d::Store> store,
-        std::chrono::milliseconds patience)
-      : group_(std::move(group)), store_(std::move(store)), patience_(patience) {
-    if (!group_) throw Error("distributed: group must not be null");
-  }
+  /// With a store, a rank that fails leaves word there and waits up to `patience` for the word of the others.
+  Ranks(Collectives collectives, c10::intrusive_ptr<c10d::Store> store, std::chrono::milliseconds patience)
+      : collectives_(std::move(collectives)), store_(std::move(store)), patience_(patience) {}
 
-  int rank() const { return group_->getRank(); }
-  int count() const { return group_->getSize(); }
+  int rank() const { return collectives_.rank; }
+  int count() const { return collectives_.ranks; }
 
-  /// Names what the following exchanges are for ("step 7"). The name is part of the keys in the store.
+  /// Names what the following exchanges are for ("step 7").
   void begin(std::string task) { task_ = std::move(task); }
   const std::string& task() const { return task_; }
+  /// Names all tasks from now on in the store, the same on all ranks: what others have left there is not meant.
+  void set_name(std::int64_t name) { name_ = std::to_string(name); }
 
   Exchange start_broadcast(const torch::Tensor& tensor, int from, std::string name) {
-    return start(std::move(name), [&] {
-      c10d::BroadcastOptions options;
-      options.rootRank = from;
-      std::vector<at::Tensor> tensors{tensor};
-      return group_->broadcast(tensors, options);
-    });
+    return start(std::move(name), [&] { return collectives_.broadcast(tensor, from); });
   }
 
   void broadcast(const torch::Tensor& tensor, int from, std::string name) {
@@ -64,20 +61,15 @@ class Ranks {
 
   /// Sums over all ranks; all get the same bits.
   void all_reduce(const torch::Tensor& tensor, std::string name) {
-    wait(start(std::move(name), [&] {
-      std::vector<at::Tensor> tensors{tensor};
-      return group_->allreduce(tensors);
-    }));
+    wait(start(std::move(name), [&] { return collectives_.all_reduce(tensor); }));
   }
 
   /// Sends sent_sizes[r] bytes to rank r and receives received_sizes[r] from it, each in the order of the ranks.
   void all_to_all(const torch::Tensor& sent, const std::vector<std::size_t>& sent_sizes, const torch::Tensor& received,
                   const std::vector<std::size_t>& received_sizes, std::string name) {
     wait(start(std::move(name), [&] {
-      torch::Tensor output = received, input = sent;
-      std::vector<std::int64_t> output_sizes(received_sizes.begin(), received_sizes.end());
-      std::vector<std::int64_t> input_sizes(sent_sizes.begin(), sent_sizes.end());
-      return all_to_all_bytes(*group_, output, input, output_sizes, input_sizes);
+      return collectives_.all_to_all(received, sent, {received_sizes.begin(), received_sizes.end()},
+                                     {sent_sizes.begin(), sent_sizes.end()});
     }));
   }
 
@@ -85,7 +77,7 @@ class Ranks {
     try {
       if (exchange.work) exchange.work->wait();
     } catch (const std::exception& failure) {
-      fail(exchange.name, failure);
+      fail(exchange.name, exchange.begun, failure);
     }
   }
 
@@ -93,51 +85,69 @@ class Ranks {
   template <class Begin>
   Exchange start(std::string name, Begin&& begin) {
     try {
-      return {begin(), name};
+      WorkPointer work = begin();
+      return {std::move(work), std::move(name), Clock::now()};
     } catch (const std::exception& failure) {
-      fail(name, failure);
+      fail(name, Clock::now(), failure);
     }
   }
 
-  [[noreturn]] void fail(const std::string& exchange, const std::exception& failure) {
+  [[noreturn]] void fail(const std::string& exchange, Clock::time_point begun, const std::exception& failure) {
+    const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun);
     throw Error(task_ + ": " + exchange + " failed on rank " + std::to_string(rank()) + " of " +
-                std::to_string(count()) + ": " + reason_of(failure) + missing_ranks());
+                std::to_string(count()) + ": " + reason_of(failure) + word_of_others(waited.count()));
   }
 
-  /// Leaves word in the store, waits for that of the others, and names those who do not answer.
-  std::string missing_ranks() {
+  std::string key_of(int r) const { return "trasmuon " + name_ + " " + task_ + " failed on rank " + std::to_string(r); }
+
+  /// Leaves word in the store how long this rank has waited, and waits for the word of the others. Names those who do
+  /// not answer; if all do, the one that has waited least.
+  std::string word_of_others(std::int64_t waited) {
     if (!store_) return "";
-    const auto key = [&](int r) { return "trasmuon: " + task_ + " failed on rank " + std::to_string(r); };
-    std::string missing;
     try {
-      const auto end = std::chrono::steady_clock::now() + patience_;
-      store_->set(key(rank()), std::vector<std::uint8_t>{1});
-      for (int r = 0; r < count(); ++r) {
-        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
-        if (!answers(key(r), std::max(left, std::chrono::milliseconds(kLeastWait)))) missing += " " + std::to_string(r);
-      }
+      const std::string own = std::to_string(waited);
+      store_->set(key_of(rank()), std::vector<std::uint8_t>(own.begin(), own.end()));
+      std::vector<std::string> keys;
+      for (int r = 0; r < count(); ++r) keys.push_back(key_of(r));
+      // Asks again and again: the wait of a TCPStore that runs into its timeout leaves the connection unusable.
+      const auto end = Clock::now() + patience_;
+      bool all = store_->check(keys);
+      for (; !all && Clock::now() < end; all = store_->check(keys)) std::this_thread::sleep_for(kPause);
+      return all ? last_to_come(keys, waited) : silent_ranks(keys);
     } catch (const std::exception& failure) {
       return "; the store does not answer, so the rank that serves it may be gone (" + reason_of(failure) + ")";
     }
-    if (missing.empty()) return "; all ranks are alive";
-    return "; no answer within " + std::to_string(patience_.count()) + " ms from rank" + missing;
   }
 
-  bool answers(const std::string& key, std::chrono::milliseconds timeout) {
-    try {
-      store_->wait({key}, timeout);
-      return true;
-    } catch (const std::exception&) {
-      return false;
+  std::string silent_ranks(const std::vector<std::string>& keys) {
+    std::string silent;
+    for (int r = 0; r < count(); ++r) {
+      if (!store_->check({keys[static_cast<std::size_t>(r)]})) silent += " " + std::to_string(r);
     }
+    return "; no answer within " + std::to_string(patience_.count()) + " ms from rank" + silent;
   }
 
-  static constexpr int kLeastWait = 100;  // ms: for a key that is there but must be fetched
+  std::string last_to_come(const std::vector<std::string>& keys, std::int64_t waited) {
+    int last = 0;
+    std::int64_t least = 0;
+    for (int r = 0; r < count(); ++r) {
+      const std::vector<std::uint8_t> word = store_->get(keys[static_cast<std::size_t>(r)]);
+      const std::int64_t time = std::stoll(std::string(word.begin(), word.end()));
+      if (r == 0 || time < least) {
+        last = r;
+        least = time;
+      }
+    }
+    return "; all ranks answer; rank " + std::to_string(last) + " came last: it had waited " + std::to_string(least) +
+           " ms, this one " + std::to_string(waited) + " ms";
+  }
 
-  c10::intrusive_ptr<c10d::ProcessGroup> group_;
+  static constexpr std::chrono::milliseconds kPause{20};
+
+  Collectives collectives_;
   c10::intrusive_ptr<c10d::Store> store_;
   std::chrono::milliseconds patience_;
-  std::string task_ = "start";
+  std::string task_ = "start", name_ = "0";
 };
 
 }  // namespace trasmuon::libtorch::detail

@@ -5,8 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <numeric>
+#include <functional>
 #include <optional>
 #include <set>
 #include <span>
@@ -54,33 +53,36 @@ class ShardedEngine : public RankEngine {
     });
   }
 
-  void step(Ranks& ranks, std::vector<torch::Tensor> gradients) override {
-    follow_tensors();
-    const std::vector<TensorView> views = views_of(gradients);
+  void step(Ranks& ranks, const std::function<std::vector<torch::Tensor>()>& lend_gradients) override {
+    const torch::Device device = cut_device();
     const ExchangeSizes& sizes = step_->sizes();
-    const torch::TensorOptions here(cut_device());
-    const auto doubles = [&](std::size_t n) {
-      return torch::empty({static_cast<std::int64_t>(n)}, here.dtype(torch::kFloat64));
-    };
-    const auto bytes = [&](std::size_t n) {
-      return torch::empty({static_cast<std::int64_t>(n)}, here.dtype(torch::kUInt8));
-    };
-    torch::Tensor sums = doubles(sizes.sums), norms = doubles(sizes.norms);
-    torch::Tensor rows = bytes(sizes.sent()), returned = bytes(sizes.sent());
-    torch::Tensor gathered = bytes(sizes.received()), directions = bytes(sizes.received());
-    const bool travels = ownership().idle < static_cast<int>(ownership().loads.size());  // somebody owns a matrix
-    void* stream = stream_of(cut_device());
+    const auto doubles = static_cast<std::int64_t>(sizes.sums);
+    // The votes travel with the sums. On GPUs nobody votes: the host would have to wait for the answer.
+    const std::int64_t votes = device.is_cuda() ? 0 : ranks.count();
+    const torch::Tensor packed = torch::zeros({doubles + votes}, torch::TensorOptions(device).dtype(torch::kFloat64));
+    const torch::Tensor sums = packed.narrow(0, 0, doubles);
+    void* stream = stream_of(device);
+    std::vector<torch::Tensor> gradients;  // copies of those that are not contiguous live here
+    std::vector<TensorView> views;
+    Buffers buffers;
     try {
-      step_->momentum(views, span_of<double>(sums), stream);
-      if (sizes.sums > 0) ranks.all_reduce(sums, "all-reduce of column energies");
-      step_->pack(span_of<double>(sums), span_of<std::byte>(rows), stream);
-      if (travels) ranks.all_to_all(rows, sizes.to_owners, gathered, sizes.from_holders, "all-to-all of momentum rows");
-      step_->orthogonalize(span_of<std::byte>(gathered), span_of<std::byte>(directions), stream);
-      if (travels)
-        ranks.all_to_all(directions, sizes.from_holders, returned, sizes.to_owners, "all-to-all of directions");
-      step_->row_scale(span_of<std::byte>(returned), span_of<double>(norms), stream);
-      if (sizes.norms > 0) ranks.all_reduce(norms, "all-reduce of norms");
-      step_->apply(span_of<double>(norms), stream);
+      const Statement statement = Statement::of([&] {
+        gradients = lend_gradients();
+        views = views_of(gradients);
+        follow_tensors();
+        buffers = Buffers(sizes, device);
+        step_->momentum(views, span_of<double>(sums), stream);
+        return votes > 0 ? describe_step(gradients) : "";
+      });
+      if (votes == 0) {
+        statement.rethrow();
+        if (doubles > 0) ranks.all_reduce(packed, "all-reduce of column energies");
+      } else {
+        packed[doubles + ranks.rank()] = statement.vote();
+        ranks.all_reduce(packed, "all-reduce of column energies");
+        settle(ranks, device, statement, packed.data_ptr<double>() + doubles);
+      }
+      go_on(ranks, sums, buffers, stream);
     } catch (...) {
       step_->cancel();
       throw;
@@ -137,6 +139,39 @@ class ShardedEngine : public RankEngine {
     std::int64_t first = 0, count = 0;
   };
 
+  /// What travels in a step after the sums.
+  struct Buffers {
+    Buffers() = default;
+    Buffers(const ExchangeSizes& sizes, torch::Device device) {
+      const auto tensor = [&](std::size_t count, torch::ScalarType type) {
+        return torch::empty({static_cast<std::int64_t>(count)}, torch::TensorOptions(device).dtype(type));
+      };
+      rows = tensor(sizes.sent(), torch::kUInt8);
+      gathered = tensor(sizes.received(), torch::kUInt8);
+      directions = tensor(sizes.received(), torch::kUInt8);
+      norms = tensor(sizes.norms, torch::kFloat64);
+    }
+    torch::Tensor rows;  // of momentum, on the way back of directions
+    torch::Tensor gathered, directions, norms;
+  };
+
+  /// All phases after the first, with the sums of all ranks.
+  void go_on(Ranks& ranks, const torch::Tensor& sums, Buffers& b, void* stream) {
+    const ExchangeSizes& sizes = step_->sizes();
+    const bool travels = ownership().idle < static_cast<int>(ownership().loads.size());  // somebody owns a matrix
+    step_->pack(span_of<double>(sums), span_of<std::byte>(b.rows), stream);
+    if (travels)
+      ranks.all_to_all(b.rows, sizes.to_owners, b.gathered, sizes.from_holders, "all-to-all of momentum rows");
+    step_->orthogonalize(span_of<std::byte>(b.gathered), span_of<std::byte>(b.directions), stream);
+    if (travels)
+      ranks.all_to_all(b.directions, sizes.from_holders, b.rows, sizes.to_owners, "all-to-all of directions");
+    step_->row_scale(span_of<std::byte>(b.rows), span_of<double>(b.norms), stream);
+    if (sizes.norms > 0) ranks.all_reduce(b.norms, "all-reduce of norms");
+    step_->apply(span_of<double>(b.norms), stream);
+  }
+
+  bool on_every_rank(std::size_t index) const override { return !core().parameter(index).shard; }
+
   /// Whether the weight is a batch of matrices that is cut between them.
   bool is_batch(std::size_t index) const {
     const Parameter& p = core().parameter(index);
@@ -167,16 +202,8 @@ class ShardedEngine : public RankEngine {
   /// Points the core at memory that tensors were given since the last step, and masters at other values.
   void follow_tensors() {
     for (std::size_t i = 0; i < tensors().size(); ++i) {
-      BoundTensor& bound = binding_.tensors[i];
-      const TensorView now = weight_view(bound.tensor, "parameter '" + core().parameter(i).name + "'",
-                                         core().parameter(i).shard.has_value());
-      const TensorView& before = core().parameter(i).weight;
-      if (now.dtype != before.dtype || !(now.shape == before.shape) || now.row_stride != before.row_stride) {
-        throw Error("parameter '" + core().parameter(i).name + "': must stay " + to_string(before.dtype) + " " +
-                    to_string(before.shape) + ", got " + to_string(now.dtype) + " " + to_string(now.shape));
-      }
-      if (now.data != before.data) core().rebind_weight(i, now.data);
-      follow_weight(bound);
+      rebind(i);
+      follow_weight(binding_.tensors[i]);
     }
   }
 

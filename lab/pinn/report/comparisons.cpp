@@ -5,15 +5,13 @@ namespace trasmuon::lab {
 
 namespace {
 
-constexpr double kMargin = 1.25;  // as judge_similar's
-
 struct Quantity {
   const char *key, *name;
   double added = 0;  ///< to every value, so that no spikes have a logarithm too
 };
 constexpr Quantity kBefore{"rel_l2_before_events", "error before the events"}, kSpikes{"spikes", "spikes", 0.5},
     kPeak{"spike_peak", "highest peak"}, kVolatility{"loss_volatility_after", "volatility of the loss"},
-    kLoss{"loss_after", "median loss under events"}, kError{"final_rel_l2", "final error"};
+    kLoss{"loss_after", "median loss under events"}, kError{kFinalError, "final error"};
 
 }  // namespace
 
@@ -28,7 +26,8 @@ PinnComparisons::PinnComparisons(const PinnGroups& groups) {
     add(kCalm, kError.name, baseline, by_seed(groups.at("no-events", "trasmuon"), kError.key),
         by_seed(groups.at("no-events", baseline), kError.key));
     add(kShift, kError.name, baseline, ratio("table"), ratio("no-events"));
-    add(kTuned, kError.name, baseline, tuned_errors(groups.sweep("trasmuon")), tuned_errors(groups.sweep(baseline)));
+    add(kTuned, kError.name, baseline, tuned(groups.sweep("trasmuon"), kError.key),
+        tuned(groups.sweep(baseline), kError.key));
   }
   for (const char* baseline : {"normuon", "adamw"})
     add(kTable, kError.name, baseline, by_seed(groups.table("trasmuon"), kError.key),
@@ -69,21 +68,6 @@ const PinnComparison* PinnComparisons::find(std::string_view where, std::string_
     if (comparison.where == where && comparison.quantity == quantity && comparison.baseline == baseline)
       return &comparison;
   return nullptr;
-}
-
-std::string conclusion(const PairedEffect& effect) {
-  if (effect.clearly_lower()) return "lower";
-  if (effect.clearly_higher()) return "higher";
-  if (effect.seeds < kFewSeeds) return "too few seeds to tell";
-  if (effect.within(kMargin)) return "about equal";
-  return "undecided";
-}
-
-Verdict judge_no_worse(const PairedEffect& effect) {
-  if (!effect.known()) return Verdict::unknown;
-  if (effect.clearly_lower() || (effect.diverged == 0 && effect.high <= kMargin)) return Verdict::reproduced;
-  if (effect.clearly_higher() || effect.pairing.mostly_higher()) return Verdict::not_reproduced;
-  return Verdict::indicated;
 }
 
 }  // namespace trasmuon::lab

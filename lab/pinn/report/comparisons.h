@@ -42,13 +42,4 @@ class PinnComparisons {
   std::vector<PinnComparison> all_;
 };
 
-/// What an effect tells, in words: "lower", "higher", "about equal", or why it tells nothing.
-std::string conclusion(const PairedEffect& effect);
-
-/// Not higher: reproduced if the interval stays below a factor of 1.25.
-Verdict judge_no_worse(const PairedEffect& effect);
-
-/// Fewer seeds than this cannot show that there is no difference.
-inline constexpr std::size_t kFewSeeds = 6;
-
 }  // namespace trasmuon::lab

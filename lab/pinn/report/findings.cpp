@@ -34,7 +34,7 @@ TableCell verdict_cell(Verdict verdict, const PairedEffect& effect) {
 
 /// Whether the highest learning rate of the sweep is worse than the best one, for this method.
 bool degrades(const PinnGroups& groups, const std::string& method) {
-  const SeedGroup *best = best_of(groups.sweep(method)), *highest = nullptr;
+  const SeedGroup *best = best_of(groups.sweep(method), kFinalError), *highest = nullptr;
   for (const SeedGroup* group : groups.sweep(method))
     if (!group->runs.empty() && (highest == nullptr || setting_of(*group, "lr") > setting_of(*highest, "lr")))
       highest = group;
@@ -95,7 +95,7 @@ std::string events_sentence(const PinnComparisons& comparisons, const char* base
 /// Where AdamW's learning rate comes from.
 std::string search_sentence(const PinnGroups& groups) {
   const std::vector<const SeedGroup*> search = find_groups(groups.runs(), "adamw-search", "adamw");
-  const SeedGroup *best = best_of(search), *used = groups.table("adamw");
+  const SeedGroup *best = best_of(search, kFinalError), *used = groups.table("adamw");
   if (best == nullptr || used == nullptr || used->runs.empty()) return {};
   std::vector<std::string> tried;
   std::size_t seeds = best->runs.size();
@@ -148,7 +148,8 @@ Table pinn_claims(const PinnGroups& groups, const PinnComparisons& comparisons) 
   Claims tuned(comparisons);
   tuned.add("Comparable under a shared learning-rate sweep", kTuned, "final error", similar);
   table.rows.insert(table.rows.end(), tuned.table.rows.begin(), tuned.table.rows.end());
-  if (best_of(groups.sweep("muon")) != nullptr && best_of(groups.sweep("trasmuon")) != nullptr)
+  if (best_of(groups.sweep("muon"), kFinalError) != nullptr &&
+      best_of(groups.sweep("trasmuon"), kFinalError) != nullptr)
     table.rows.push_back(
         {{"Both degrade beyond the stable region"},
          {fmt::format("the highest learning rate is worse than the best: Muon {}, TrasMuon {}",

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lab/report/groups.h"
+#include "lab/report/sweep.h"
 
 namespace trasmuon::lab {
 
@@ -29,11 +30,6 @@ class PinnGroups {
   const RunSet& runs_;
 };
 
-/// The group with the lowest geometric mean of the final error, over the seeds that are not `left_out`; null if none.
-const SeedGroup* best_of(const std::vector<const SeedGroup*>& groups, const std::vector<std::uint64_t>& left_out = {});
-
-/// The final error of each seed of a sweep at the learning rate that is best for the other seeds. Only of seeds that
-/// were run at every rate; empty if there are fewer than two.
-BySeed tuned_errors(const std::vector<const SeedGroup*>& sweep);
+inline constexpr const char* kFinalError = "final_rel_l2";  ///< the summary's number that sweeps are judged by
 
 }  // namespace trasmuon::lab

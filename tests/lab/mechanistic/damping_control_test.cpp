@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "lab/study/placebo.h"
 #include "lab/study/random.h"
 
 namespace trasmuon::lab {

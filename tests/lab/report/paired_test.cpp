@@ -184,5 +184,24 @@ TEST(JudgeSimilar, AsksForANarrowInterval) {
   EXPECT_EQ(verdict({&close, &wide}), Verdict::indicated);
 }
 
+TEST(PairedEffect, ConclusionsNeedSeeds) {
+  const auto effect = [](std::size_t seeds, double factor, double noise) {
+    BySeed ours, theirs;
+    for (std::size_t seed = 0; seed < seeds; ++seed) {
+      theirs[seed] = 1;
+      ours[seed] = factor * (seed % 2 == 0 ? 1 + noise : 1 / (1 + noise));
+    }
+    return paired_effect(ours, theirs);
+  };
+  EXPECT_EQ(conclusion(effect(10, 0.5, 0.1)), "lower");
+  EXPECT_EQ(conclusion(effect(10, 2, 0.1)), "higher");
+  EXPECT_EQ(conclusion(effect(10, 1, 0.1)), "about equal");
+  EXPECT_EQ(conclusion(effect(10, 1, 2)), "undecided");
+  EXPECT_EQ(conclusion(effect(4, 1, 0.1)), "too few seeds to tell");
+  EXPECT_EQ(judge_no_worse(effect(10, 1, 0.1)), Verdict::reproduced);
+  EXPECT_EQ(judge_no_worse(effect(10, 1, 2)), Verdict::indicated);
+  EXPECT_EQ(judge_no_worse(effect(10, 1.5, 0.1)), Verdict::not_reproduced);
+}
+
 }  // namespace
 }  // namespace trasmuon::lab

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab/models/head_loss.h"
+
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "lab/models/autocast.h"
+
+namespace trasmuon::lab {
+namespace {
+
+constexpr std::int64_t kLogitBytes = 1 << 27, kCudaLogitBytes = 1 << 30;  // of the logits in f32 that exist at a time
+constexpr std::int64_t kVocabularyMultiple = 64;  // GPUs multiply matrices of odd sizes several times slower
+
+/// log softmax in at least f32.
+at::Tensor log_probabilities(const at::Tensor& logits) {
+  const at::ScalarType type = at::promote_types(logits.scalar_type(), at::kFloat);
+  return at::log_softmax(logits, 1, type);
+}
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct HeadLoss : torch::autograd::Function<HeadLoss> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& hidden, const at::Tensor& weight,
+                            const at::Tensor& targets, bool with_gradients) {
+    const std::int64_t rows = hidden.size(0), vocabulary = weight.size(0);
+    const std::int64_t padding = (kVocabularyMultiple - vocabulary % kVocabularyMultiple) % kVocabularyMultiple;
+    const at::Tensor input = to_product_type(hidden);
+    const at::Tensor head = at::constant_pad_nd(to_product_type(weight), {0, 0, 0, padding});
+    const std::int64_t bytes = hidden.is_cuda() ? kCudaLogitBytes : kLogitBytes;
+    const std::int64_t most_rows = std::max<std::int64_t>(1, bytes / (4 * head.size(0)));
+
+    at::Tensor sum = at::zeros({}, hidden.options()), hidden_gradient, weight_gradient;
+    if (with_gradients) {
+      hidden_gradient = at::empty_like(hidden);
+      weight_gradient = at::zeros(head.sizes(), weight.options());
+    }
+    for (std::int64_t first = 0; first < rows; first += most_rows) {
+      const std::int64_t count = std::min(most_rows, rows - first);
+      const at::Tensor part = input.narrow(0, first, count), target = targets.narrow(0, first, count).unsqueeze(1);
+      at::Tensor logits = at::matmul(part, head.t());
+      if (padding > 0) logits.narrow(1, vocabulary, padding).fill_(-std::numeric_limits<float>::infinity());
+      at::Tensor log_p = log_probabilities(logits);
+      sum -= log_p.gather(1, target).sum();
+      if (!with_gradients) continue;
+      // d loss / d logits = (p - [target]) / rows; the factor 1 / rows is applied in backward().
+      at::Tensor& slope = logits;
+      at::exp_out(slope, log_p);
+      slope.scatter_add_(1, target, at::full_like(target, -1, slope.options()));
+      hidden_gradient.narrow(0, first, count).copy_(at::matmul(slope, head));
+      weight_gradient += at::matmul(slope.t(), part);
+    }
+    if (with_gradients) context->save_for_backward({hidden_gradient, weight_gradient.narrow(0, 0, vocabulary)});
+    context->saved_data["rows"] = rows;
+    return sum / rows;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list loss_gradient) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor factor = loss_gradient[0] / context->saved_data["rows"].toInt();
+    return {saved[0] * factor, saved[1] * factor, {}, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor head_loss(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& targets) {
+  const bool with_gradients = at::GradMode::is_enabled() && (hidden.requires_grad() || weight.requires_grad());
+  return HeadLoss::apply(hidden, weight, targets, with_gradients);
+}
+
+}  // namespace trasmuon::lab

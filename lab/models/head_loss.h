@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/types.h>
+
+namespace trasmuon::lab {
+
+/// Returns the mean cross entropy of softmax(hidden weight^T) against the targets, without ever holding all logits:
+/// they are computed for some rows at a time, with their gradients, in the forward pass.
+/// hidden [rows, width], weight [vocabulary, width], targets [rows] in [0, vocabulary).
+/// Its gradient can be taken once, and not differentiated again.
+at::Tensor head_loss(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& targets);
+
+}  // namespace trasmuon::lab

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Optimizers over many ranks. torch.distributed moves the bytes. Imported only where ranks are involved."""
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypedDict, Union
+
+import torch
+
+from .._core import CoreGroup
+from .._library import Error
+from .agree import together
+from .ranks import Ranks
+from .replicated import ReplicatedCore
+
+_WIRES = ("bf16", "f16", "f32")
+
+
+class DistributedOptions(TypedDict, total=False):
+    """Settings of an optimizer over ranks.
+
+    wire: sharded parameters: type in which rows travel to their owner and back: "bf16", "f16" or "f32". Rows of f64
+        weights travel as f64.
+    bucket_bytes: replicated parameters: weights travel in pieces of this size, each while the next is computed.
+    patience: seconds that a rank whose exchange failed waits for the word of the others, to name those missing.
+    """
+
+    wire: str
+    bucket_bytes: int
+    patience: float
+
+
+_DEFAULTS: DistributedOptions = {"wire": "bf16", "bucket_bytes": 25 << 20, "patience": 10.0}
+
+
+class Distribution:
+    """How an optimizer is spread over ranks. `groups[0]` are the ranks that exchange; further groups hold the same."""
+
+    def __init__(self, groups: Sequence[Ranks], sharded: bool, options: DistributedOptions) -> None:
+        self.groups, self.sharded, self.options = list(groups), sharded, options
+
+    @property
+    def ranks(self) -> Ranks:
+        return self.groups[0]
+
+    def begin(self, task: str) -> None:
+        for ranks in self.groups:
+            ranks.begin(task)
+
+    def together(self, task: str, work: Callable[[], str]) -> None:
+        """Runs work that returns the same text on all ranks, or raises on all."""
+        self.begin(task)
+        together(self.groups, work)
+
+    def report(self, task: str, work: Callable[[], None]) -> None:
+        """Runs the work of one rank. If it refuses something, the others learn why when they have waited in vain."""
+        self.begin(task)
+        try:
+            work()
+        except Error as refusal:
+            self.ranks.leave_word(str(refusal))
+            raise
+
+    def build(self, groups: Sequence[CoreGroup], settings: Mapping[str, Any], before: Any) -> Any:
+        """The part of this rank; `before` is the one that it replaces, or None."""
+        if self.sharded:
+            from .sharded import ShardedCore
+
+            return ShardedCore(groups, settings, self.ranks, self.options["wire"])
+        known = {} if before is None else {id(t): owner for t, owner in zip(before.tensors, before.owners)}
+        return ReplicatedCore(groups, settings, self.ranks, self.options["bucket_bytes"], known)
+
+
+def connect(
+    tensors: Sequence[torch.Tensor], process_group: Any, device_mesh: Any, options: Optional[Mapping[str, Any]]
+) -> Distribution:
+    """The ranks that the arguments of an optimizer and its parameters name."""
+    checked = _checked(options or {})
+    if process_group is not None and device_mesh is not None:
+        raise Error("process_group and device_mesh: must not both be given")
+    if device_mesh is not None and not hasattr(device_mesh, "get_group"):
+        raise Error(f"device_mesh: must be a DeviceMesh, got {type(device_mesh).__name__}")
+    patience = checked["patience"]
+    if any(hasattr(tensor, "placements") for tensor in tensors):
+        from .dtensors import groups_of
+
+        found = [Ranks(group, patience) for group in groups_of(tensors, process_group, device_mesh)]
+        return Distribution(found, True, checked)
+    if device_mesh is not None:
+        if device_mesh.ndim != 1:
+            raise Error(f"device_mesh: must have one dimension for replicated parameters, got {device_mesh.ndim}")
+        process_group = device_mesh.get_group()
+    return Distribution([Ranks(process_group, patience)], False, checked)
+
+
+def _checked(options: Mapping[str, Any]) -> DistributedOptions:
+    for name in options:
+        if name not in _DEFAULTS:
+            raise Error(f"distributed: unknown setting '{name}', known: {', '.join(_DEFAULTS)}")
+    checked: Dict[str, Any] = {**_DEFAULTS, **options}
+    if checked["wire"] not in _WIRES:
+        raise Error(f"distributed: wire must be one of {', '.join(_WIRES)}, got {checked['wire']!r}")
+    if not isinstance(checked["bucket_bytes"], int) or checked["bucket_bytes"] < 1:
+        raise Error(f"distributed: bucket_bytes must be a whole number > 0, got {checked['bucket_bytes']!r}")
+    if not checked["patience"] >= 0:
+        raise Error(f"distributed: patience must be >= 0 seconds, got {checked['patience']!r}")
+    return checked  # type: ignore[return-value]

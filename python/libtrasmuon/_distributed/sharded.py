@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters that are DTensors, sharded by rows over ranks (FSDP2)."""
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+import torch
+
+from .._core import BoundParameter, Core, CoreGroup, Master, StateTensors
+from .._library import Error, lib, text_of
+from .._state import StateSpec
+from .dtensors import copy_part, local_gradient, local_of, place_of, placed_state
+from .owners import Ownership
+from .ranks import Ranks
+from .sharded_step import ShardedStep
+
+
+class ShardedCore:
+    """A Core over what this rank holds of each parameter, stepped together with the other ranks: statistics are those
+    of whole matrices, and each matrix is orthogonalized once, by its owner. AdamW needs no exchange, whatever its
+    placements. Tensors that are no DTensors are stepped by every rank.
+
+    A step that raises has left weights and state of this rank as they were."""
+
+    def __init__(self, groups: Sequence[CoreGroup], settings: Mapping[str, Any], ranks: Ranks, wire: str) -> None:
+        self._ranks, self._wire, self._settings = ranks, wire, dict(settings)
+        self.parameters = [parameter for group in groups for parameter in group.parameters]
+        self.tensors = [parameter.tensor for parameter in self.parameters]
+        self._rules = [group.rule for group in groups for _ in group.parameters]
+        self._places = [
+            place_of(parameter.tensor, rule, ranks.group, f"parameter '{parameter.name}'")
+            for parameter, rule in zip(self.parameters, self._rules)
+        ]
+        # AdamW's empty parts are stepped as one element that is always zero, so that steps are counted alike.
+        self._stand_ins = {
+            index: local_of(tensor).new_zeros(1)
+            for index, (tensor, place) in enumerate(zip(self.tensors, self._places))
+            if place.shard is None and local_of(tensor).numel() == 0
+        }
+        self._core = Core(self._local_groups(groups), **settings)
+        self._step = ShardedStep(self._core, ranks, self._rows(), wire, self._device())
+        self.local_states = self._core.states
+        self.states = [self._placed(groups, index) for index in range(len(self.tensors))]
+        self.specs = [
+            {name: StateSpec(tensor.dtype, tuple(tensor.shape)) for name, tensor in state.items()}
+            for state in self.states
+        ]
+
+    def _local(self, index: int) -> torch.Tensor:
+        return self._stand_ins.get(index, local_of(self.tensors[index]))
+
+    def _local_groups(self, groups: Sequence[CoreGroup]) -> List[CoreGroup]:
+        found, index = [], 0
+        for group in groups:
+            bound = []
+            for parameter in group.parameters:
+                bound.append(parameter._replace(tensor=self._local(index), shard=self._places[index].shard))
+                index += 1
+            found.append(group._replace(parameters=bound))
+        return found
+
+    def _rows(self) -> List[List[int]]:
+        """Rows of every parameter on every rank; 0 where it is not read."""
+        return [[place.rows[rank] if place.shard else 0 for place in self._places] for rank in range(self._ranks.count)]
+
+    def _device(self) -> torch.device:
+        cut = [tensor for tensor, place in zip(self.tensors, self._places) if place.shard]
+        return (cut or self.tensors)[0].device
+
+    def _is_batch(self, index: int) -> bool:
+        return self._rules[index] != "adamw" and self.parameters[index].layout.is_batch(self.tensors[index])
+
+    def _placed(self, groups: Sequence[CoreGroup], index: int) -> StateTensors:
+        """The state of a parameter as users see it."""
+        tensor, found = self.tensors[index], {}
+        sizes = self._entry_specs(groups, index) if self._is_batch(index) else {}
+        for name, local in self._core.states[index].items():
+            if index in self._stand_ins and name not in ("step", "skipped"):
+                local = local.new_empty(local_of(tensor).shape)
+            if name in sizes and local.size(0) == 0:
+                local = local.new_empty(0, *sizes[name].shape[1:])
+            found[name] = placed_state(tensor, name, local, self._is_batch(index))
+        return found
+
+    def _entry_specs(self, groups: Sequence[CoreGroup], index: int) -> Dict[str, StateSpec]:
+        """Shapes of the state of a single matrix of a batch, for ranks that have none."""
+        if self._core.tensors[index].size(0) > 0:
+            return {}
+        group = next(group for group in groups if any(p is self.parameters[index] for p in group.parameters))
+        one = self._core.tensors[index].new_zeros(1, *self.tensors[index].shape[1:])
+        only = BoundParameter("one", one, self.parameters[index].layout)
+        return Core([group._replace(parameters=[only])], **self._settings).specs[0]
+
+    def describe(self) -> str:
+        """What all ranks must have in common. Shapes and placements are those of the whole parameters."""
+        table = text_of(lib.trasmuon_optimizer_describe_table, self._core.handle).splitlines()
+        lines = [line for line in table if not line.startswith("parameter ")]
+        for index, parameter in enumerate(self.parameters):
+            tensor = parameter.tensor
+            layout = "" if self._rules[index] == "adamw" else " layout " + parameter.layout.text(tensor)
+            placed = f" {list(tensor.placements)}" if hasattr(tensor, "placements") else ""
+            lines.append(
+                f"parameter {index}: '{parameter.name}' {self._rules[index]} {tensor.dtype} {list(tensor.shape)} "
+                f"{tensor.device.type}{layout}{placed}"
+            )
+        return "\n".join(lines + [f"layout sharded, wire {self._wire}", f"{self._settings}", ""])
+
+    def ownership(self) -> Ownership:
+        """Who orthogonalizes which matrix that is cut: parameters in their order, row blocks in theirs."""
+        return self._step.ownership
+
+    # ---- Step ----------------------------------------------------------------------------------------------------
+
+    def follow_weights(self) -> bool:
+        self._core.replace_tensors([self._local(index) for index in range(len(self.tensors))])
+        return self._core.follow_weights()
+
+    def set_options(self, groups: Sequence[Mapping[str, Any]]) -> None:
+        self._core.set_options(groups)
+
+    def gradients(self) -> List[Optional[torch.Tensor]]:
+        found = []
+        for index, (parameter, tensor) in enumerate(zip(self.parameters, self.tensors)):
+            gradient = local_gradient(tensor, f"gradient of '{parameter.name}'")
+            if gradient is not None and index in self._stand_ins:
+                gradient = torch.zeros_like(self._stand_ins[index])
+            found.append(gradient)
+        return found
+
+    def step(self, gradients: Sequence[Optional[torch.Tensor]]) -> bool:
+        self._core.lend_gradients(gradients)
+        self._step.run()
+        self._core.note_written()
+        return True
+
+    # ---- State ---------------------------------------------------------------------------------------------------
+
+    def masters(self) -> List[Master]:
+        """Of parts that are not empty. Operations on DTensors count in their version, others in that of the part."""
+        found = [item for item in self._core.masters() if item.weight.numel() > 0]
+        return [item._replace(version=(self.tensors[item.parameter]._version, item.version)) for item in found]
+
+    def gather_state(self, index: int) -> StateTensors:
+        """The state of the whole parameter, on every rank. Every rank must call it."""
+        whole = {}
+        for name, tensor in self.states[index].items():
+            whole[name] = tensor
+            if hasattr(tensor, "full_tensor"):
+                what = f"gathering of state '{name}' of '{self.parameters[index].name}'"
+                whole[name] = self._ranks.guarded(what, tensor.full_tensor)
+        return whole
+
+    def load_state(self, index: int, saved: Mapping[str, Any]) -> None:
+        """Copies this rank's part of the state of a parameter, which has the shapes of `specs`."""
+        for name, target in self.states[index].items():
+            if isinstance(saved.get(name), torch.Tensor):
+                copy_part(target, saved[name])
+
+    # ---- Insight -------------------------------------------------------------------------------------------------
+
+    def diagnostics(self, index: int) -> List[Dict[str, float]]:
+        return self._core.diagnostics(index)
+
+    def warnings(self) -> List[str]:
+        return self._core.warnings()
+
+    def state_bytes(self) -> int:
+        """Size of the state that this rank keeps."""
+        return self._core.state_bytes()
+
+    def workspace_bytes(self) -> int:
+        return self._core.workspace_bytes()
+
+    def refresh_recorded(self) -> None:
+        raise Error("refresh_recorded: steps over ranks cannot be captured in CUDA graphs")

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ShardedStep of the C ABI: a step in five calls, with buffers of torch tensors between them."""
+import ctypes
+import weakref
+from typing import Any, Callable, List, Sequence
+
+import torch
+
+from .._core import Core
+from .._library import check, handle_of, lib, number_of
+from .._tensors import WIRES
+from .owners import Ownership
+from .ranks import Ranks
+
+
+class ShardedStep:
+    """Steps a core whose parameters are sharded by rows over ranks. rows[r][p]: rows of parameter p on rank r."""
+
+    def __init__(
+        self, core: Core, ranks: Ranks, rows: Sequence[Sequence[int]], wire: str, device: torch.device
+    ) -> None:
+        self._core, self._ranks, self._device = core, ranks, device
+        flat = [count for of_rank in rows for count in of_rank]
+        values = (ctypes.c_int64 * len(flat))(*flat)
+        self._handle = handle_of(
+            lib.trasmuon_sharded_step_create, core.handle, ranks.rank, ranks.count, values, len(flat), WIRES[wire]
+        )
+        # The core is an argument so that it outlives the step.
+        weakref.finalize(
+            self, lambda handle, _: lib.trasmuon_sharded_step_destroy(handle), self._handle, core
+        ).atexit = False
+        sums, norms = ctypes.c_size_t(), ctypes.c_size_t()
+        to_owners, from_holders = (ctypes.c_size_t * ranks.count)(), (ctypes.c_size_t * ranks.count)()
+        check(lib.trasmuon_sharded_step_sizes(self._handle, sums, norms, to_owners, from_holders))
+        self._sums, self._norms = sums.value, norms.value
+        self._to_owners, self._from_holders = list(to_owners), list(from_holders)
+        self.ownership = self._ownership()
+
+    def _ownership(self) -> Ownership:
+        count = ctypes.c_size_t()
+        check(lib.trasmuon_sharded_step_ownership(self._handle, count, None, None, None))
+        owners, balance, idle = (ctypes.c_int * count.value)(), ctypes.c_double(), ctypes.c_int()
+        check(lib.trasmuon_sharded_step_ownership(self._handle, None, owners, balance, idle))
+        return Ownership(list(owners), balance.value, idle.value)
+
+    def run(self) -> None:
+        """Takes a step with the gradients that were lent to the core. Weights and state are written by the last call;
+        if anything raises before, they are as they were."""
+        numbers: Callable[[int], torch.Tensor] = lambda size: torch.empty(
+            size, dtype=torch.float64, device=self._device
+        )
+        memory: Callable[[int], torch.Tensor] = lambda size: torch.empty(size, dtype=torch.uint8, device=self._device)
+        sums, norms = numbers(self._sums), numbers(self._norms)
+        sent, received = sum(self._to_owners), sum(self._from_holders)
+        rows, returned, gathered, directions = memory(sent), memory(sent), memory(received), memory(received)
+        travels = len(self.ownership.owners) > 0
+        there, back = self._to_owners, self._from_holders
+        ranks, core = self._ranks, self._core
+        try:
+            gradients = (core.gradient_address, len(core.tensors))
+            self._call(lib.trasmuon_sharded_step_momentum, *gradients, *_span(sums))
+            if self._sums:
+                ranks.all_reduce(sums, "all-reduce of column energies")
+            self._call(lib.trasmuon_sharded_step_pack, *_span(sums), *_span(rows))
+            if travels:
+                ranks.all_to_all(rows, there, gathered, back, "all-to-all of momentum rows")
+            self._call(lib.trasmuon_sharded_step_orthogonalize, *_span(gathered), *_span(directions))
+            if travels:
+                ranks.all_to_all(directions, back, returned, there, "all-to-all of directions")
+            self._call(lib.trasmuon_sharded_step_row_scale, *_span(returned), *_span(norms))
+            if self._norms:
+                ranks.all_reduce(norms, "all-reduce of norms")
+            self._call(lib.trasmuon_sharded_step_apply, *_span(norms))
+        except BaseException:
+            lib.trasmuon_sharded_step_cancel(self._handle)
+            raise
+
+    def _call(self, function: Any, *arguments: Any) -> None:
+        stream = torch.cuda.current_stream(self._device).cuda_stream if self._device.type == "cuda" else None
+        check(function(self._handle, *arguments, stream))
+
+
+def _span(tensor: torch.Tensor) -> List[int]:
+    return [tensor.data_ptr(), tensor.numel()]

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab/models/head_loss.h"
+
+#include <gtest/gtest.h>
+
+namespace trasmuon::lab {
+namespace {
+
+struct Result {
+  at::Tensor loss, hidden_gradient, weight_gradient;
+};
+
+template <class Loss>
+Result differentiate(const at::Tensor& hidden, const at::Tensor& weight, Loss&& loss_of) {
+  const at::Tensor h = hidden.clone().requires_grad_(), w = weight.clone().requires_grad_();
+  const at::Tensor loss = loss_of(h, w);
+  (3 * loss).backward();  // a factor, so that the gradient of the loss is not 1
+  return {loss.detach(), h.grad(), w.grad()};
+}
+
+TEST(HeadLoss, IsCrossEntropyWithItsGradients) {
+  torch::manual_seed(2);
+  for (const std::int64_t vocabulary : {1, 5, 64, 100}) {
+    const at::Tensor hidden = at::randn({11, 6}, at::kDouble), weight = at::randn({vocabulary, 6}, at::kDouble);
+    const at::Tensor targets = at::randint(vocabulary, {11}, at::kLong);
+    const Result ours = differentiate(hidden, weight, [&](auto& h, auto& w) { return head_loss(h, w, targets); });
+    const Result plain = differentiate(
+        hidden, weight, [&](auto& h, auto& w) { return at::cross_entropy_loss(at::linear(h, w), targets); });
+    EXPECT_TRUE(at::allclose(ours.loss, plain.loss, 1e-12, 1e-12)) << vocabulary;
+    EXPECT_TRUE(at::allclose(ours.hidden_gradient, plain.hidden_gradient, 1e-10, 1e-12)) << vocabulary;
+    EXPECT_TRUE(at::allclose(ours.weight_gradient, plain.weight_gradient, 1e-10, 1e-12)) << vocabulary;
+  }
+}
+
+TEST(HeadLoss, SeveralPiecesGiveTheSameAsOne) {
+  // 2^27 bytes of logits in f32 are 512 rows of 65536 words: three pieces.
+  torch::manual_seed(3);
+  const at::Tensor hidden = at::randn({1100, 2}), weight = at::randn({65536, 2});
+  const at::Tensor targets = at::randint(65536, {1100}, at::kLong);
+  const Result ours = differentiate(hidden, weight, [&](auto& h, auto& w) { return head_loss(h, w, targets); });
+  const Result plain = differentiate(
+      hidden, weight, [&](auto& h, auto& w) { return at::cross_entropy_loss(at::linear(h, w), targets); });
+  EXPECT_TRUE(at::allclose(ours.loss, plain.loss, 1e-5));
+  EXPECT_TRUE(at::allclose(ours.hidden_gradient, plain.hidden_gradient, 1e-4, 1e-7));
+  EXPECT_TRUE(at::allclose(ours.weight_gradient, plain.weight_gradient, 1e-4, 1e-7));
+}
+
+TEST(HeadLoss, NeedsNoGradients) {
+  at::NoGradGuard no_grad;
+  const at::Tensor hidden = at::randn({4, 3}), weight = at::randn({7, 3}), targets = at::zeros({4}, at::kLong);
+  const at::Tensor loss = head_loss(hidden, weight, targets);
+  EXPECT_FALSE(loss.requires_grad());
+  EXPECT_TRUE(at::allclose(loss, at::cross_entropy_loss(at::linear(hidden, weight), targets)));
+}
+
+}  // namespace
+}  // namespace trasmuon::lab

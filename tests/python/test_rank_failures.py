@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks that differ, die, stop or are slow: the others end with an error that says who and what."""
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+import torch.distributed as dist
+from conftest import TORCH
+from nets import equal
+from rank_nets import RULES, Net, backward
+from rank_processes import error_of, run_ranks
+
+import libtrasmuon
+from libtrasmuon import Error, ExchangeError
+
+TIMEOUT, PATIENCE = 4.0, 6.0
+LAYOUTS = ["replicated"] + (["sharded"] if TORCH >= (2, 6) else [])
+
+
+# ---- Ranks that differ -------------------------------------------------------------------------------------------
+
+
+def _differing(rank):
+    odd = rank.rank == 2
+
+    def refusal(tensors, **options):
+        kind = options.pop("kind", libtrasmuon.Muon)
+        return error_of(Error, lambda: kind(tensors, process_group=dist.group.WORLD, **options))
+
+    def named(*shapes, dtype=torch.float32, names="abcd"):
+        return [(name, torch.ones(shape, dtype=dtype).requires_grad_()) for name, shape in zip(names, shapes)]
+
+    text = refusal(named((4, 4)), lr=0.2 if odd else 0.1)
+    assert "Muon(): ranks 0 and 2 must agree" in text and "lr = 0.1" in text and "lr = 0.2" in text
+    text = refusal(named((4, 4), dtype=torch.float64 if odd else torch.float32))
+    assert "ranks 0 and 2 must agree" in text and "f64" in text and "f32" in text
+    assert "[3, 4]" in refusal(named((3, 4), (4, 4)) if odd else named((4, 4), (3, 4)))
+    assert "'b'" in refusal(named((4, 4), names="b" if odd else "a"))
+    assert "ranks 0 and 2 must agree" in refusal(named((4, 4)) if odd else named((4, 4), (3, 4)))
+    assert "bucket_bytes 7" in refusal(named((4, 4)), distributed={"bucket_bytes": 7 if odd else 8})
+    assert "row_blocks" in refusal(named((4, 4)), layouts={"a": {"num_heads": 2 if odd else 1}})
+    kind = libtrasmuon.NorMuon if odd else libtrasmuon.Muon
+    assert "normuon" in refusal(named((4, 4)), kind=kind)
+    # One rank refuses: all hear why, and which one it was.
+    text = refusal(named((4, 4)), **({"momentum": 2.0} if odd else {}))
+    assert "momentum must be" in text and (odd or "rank 2: " in text)
+    # The group still works.
+    backward(net := Net())
+    optimizer = RULES["muon"](net, process_group=dist.group.WORLD)
+    optimizer.step()
+    # Loading: if one refuses, none changes.
+    saved = RULES["muon"](Net()).state_dict()
+    if odd:
+        saved["param_groups"][0]["param_names"][0] = "other"
+    before = [value.clone() for state in optimizer.state.values() for value in state.values()]
+    text = error_of(Error, lambda: optimizer.load_state_dict(saved))
+    assert "got 'other'" in text and (odd or "load_state_dict: rank 2: " in text)
+    assert equal(before, [value for state in optimizer.state.values() for value in state.values()])
+
+
+def test_ranks_that_differ_are_told_where():
+    run_ranks(3, _differing)
+
+
+def _differing_shards(rank):
+    from test_sharded import Shards
+
+    odd = rank.rank == 1
+    shards = Shards()
+    text = error_of(Error, lambda: libtrasmuon.Muon(shards.named, lr=0.2 if odd else 0.1))
+    assert "ranks 0 and 1 must agree" in text and "lr = 0.2" in text
+    renamed = [("other" if odd and name == "experts" else name, tensor) for name, tensor in shards.named]
+    assert "'other'" in error_of(Error, lambda: libtrasmuon.Muon(renamed))
+    text = error_of(Error, lambda: libtrasmuon.Muon(shards.named, distributed={"wire": "f16" if odd else "f32"}))
+    assert "wire f32" in text and "wire f16" in text
+    # An error of one rank only, while the parameters are read.
+    text = error_of(Error, lambda: libtrasmuon.Muon(shards.named, layouts={"nothing": {}} if odd else {}))
+    assert "must match a parameter" in text
+
+
+@pytest.mark.skipif(TORCH < (2, 6), reason="torch 2.6 and later: fully_shard")
+def test_shards_that_differ_are_told_where():
+    run_ranks(2, _differing_shards)
+
+
+# ---- Ranks that are lost -----------------------------------------------------------------------------------------
+
+
+def _at_exchange(number, action):
+    """Lets this rank do something when it reaches an exchange."""
+    from libtrasmuon._distributed.ranks import Ranks
+
+    start, count = Ranks._start, 0
+
+    def counted(self, *arguments):
+        nonlocal count
+        count += 1
+        if count == number + 1:
+            action()
+        return start(self, *arguments)
+
+    Ranks._start = counted
+
+
+def _lose(rank, layout, exchange, what):
+    """Rank 2 is lost at some exchange of the third step."""
+    options = {"patience": PATIENCE, "bucket_bytes": 600}
+    if layout == "replicated":
+        net = Net()
+        tensors = list(net.parameters())
+        optimizer = RULES["trasmuon"](net, process_group=dist.group.WORLD, distributed=options)
+        new_gradients = lambda step: backward(net, step)
+    else:
+        from test_sharded import Shards
+
+        shards = Shards()
+        tensors = [tensor for _, tensor in shards.named]
+        optimizer = RULES["trasmuon"](shards.named, distributed=options)
+        new_gradients = shards.pull
+
+    def bits():
+        found = tensors + [value for state in optimizer.state.values() for value in state.values()]
+        return [getattr(tensor, "_local_tensor", tensor).detach().clone() for tensor in found]
+
+    for step in range(2):
+        new_gradients(step)
+        optimizer.step()
+    new_gradients(2)
+    before = bits()
+    if rank.rank == 2:
+        if what == "refuses":
+            optimizer.param_groups[0]["lr"] = -1.0
+        else:
+            actions = {
+                "killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
+                "stopped": lambda: os.kill(os.getpid(), signal.SIGSTOP),
+                "slow": lambda: time.sleep(TIMEOUT + PATIENCE + 2),
+            }
+            _at_exchange(exchange, actions[what])
+    begin = time.monotonic()
+    text = error_of(Error if what == "refuses" and rank.rank == 2 else ExchangeError, optimizer.step)
+    assert optimizer.applied_steps == 2 and equal(bits(), before)
+    if rank.rank != 2:
+        assert time.monotonic() - begin < TIMEOUT + PATIENCE + 3
+        assert text.startswith("step 3: ") and f"failed on rank {rank.rank} of 3: " in text, text
+        expected = (
+            "rank 2 has left: trasmuon: lr must be"
+            if what == "refuses"
+            else f"no answer within {PATIENCE:g} s from rank 2"
+        )
+        assert expected in text, text
+    if what == "refuses":
+        time.sleep(1)  # others may still be reading
+
+
+CASES = [(layout, 0, what) for layout in LAYOUTS for what in ("killed", "stopped", "slow", "refuses")]
+CASES += [("replicated", 3, "killed")]
+CASES += [("sharded", exchange, "killed") for exchange in (1, 2, 3) if "sharded" in LAYOUTS]
+
+
+def test_lost_ranks_are_named_and_nothing_has_changed():
+    # At once: the ranks do nothing but wait.
+    def run(case):
+        run_ranks(3, _lose, *case, lost=[2] if case[2] in ("killed", "stopped") else [], timeout=TIMEOUT)
+
+    with ThreadPoolExecutor(len(CASES)) as pool:
+        runs = {case: pool.submit(run, case) for case in CASES}
+        failures = {case: run.exception() for case, run in runs.items() if run.exception() is not None}
+    assert not failures, "\n".join(f"{case}: {failure}" for case, failure in failures.items())
