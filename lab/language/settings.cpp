@@ -17,6 +17,8 @@ LanguageModelConfig model_config(const LanguageSettings& settings) {
 void check_language(const LanguageSettings& settings) {
   const LanguageModelConfig config = model_config(settings);
   validate(config);
+  if (constexpr int kBytes = 257; settings.data.empty() && config.vocabulary < kBytes)
+    throw Error("language: vocabulary must be >= 257 for the default text, got " + to_text(config.vocabulary));
   if (settings.sequence > config.context)
     throw Error("language: sequence must be <= " + to_text(config.context) + ", the context of " + settings.model +
                 ", got " + to_text(settings.sequence));
