@@ -12,6 +12,7 @@
 #include "lab/language/report/paper_numbers.h"
 #include "lab/language/settings.h"
 #include "lab/report/format.h"
+#include "lab/report/layer_ratios.h"
 #include "lab/report/part_tables.h"
 
 namespace trasmuon::lab {
@@ -140,6 +141,7 @@ void report_language(const RunSet& runs, Document& document, Gnuplot& gnuplot) {
   add_sweep_table(groups, document);
   illustrate(language_sweep(groups), document, gnuplot);
   illustrate(language_ratios(groups), document, gnuplot);
+  if (const SeedGroup* group = groups.shared("trasmuon", true)) add_layer_ratios(*group, document);
   add_comparisons(comparisons, document);
 
   document.add(Heading{2, "Everything that was run"});
