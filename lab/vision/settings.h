@@ -54,8 +54,11 @@ struct ImageShape {
   int channels = 0, size = 0, classes = 0;
 };
 
-/// Returns the shape of the data of these settings. Of a folder of images only the size is known before it is read:
-/// that of the model; classes are 0.
+/// Returns whether images are read from a folder with one file each, not from a set in memory.
+bool reads_files(const VisionSettings& settings);
+
+/// Returns the shape of the data of these settings. Files are resized to the size of the model; how many classes they
+/// have is known when the folder is read, so here it is 0.
 ImageShape known_shape(const VisionSettings& settings);
 
 /// Returns the model of these settings for images of this shape. Throws Error if there is none.
