@@ -23,6 +23,7 @@ struct VisionSettings {
   std::string augmentation = "none";
   double mixup = 0;
   double label_smoothing = 0;
+  int eval_images = 0;
   TrainingSettings training = {};
 };
 
@@ -46,6 +47,7 @@ void visit_settings(S& s, Visitor&& visit) {
         "RandAugment, random erasing");
   visit("mixup", s.mixup, at_least(0), "alpha of Mixup's Beta distribution; 0: no Mixup");
   visit("label_smoothing", s.label_smoothing, fraction(), "probability that is spread over all classes");
+  visit("eval_images", s.eval_images, at_least(0), "test images of an evaluation, the first ones; 0: all");
   visit_settings(s.training, visit);
 }
 
