@@ -21,8 +21,8 @@
 namespace trasmuon::lab {
 namespace {
 
-constexpr int kChannels = 3, kAhead = 2048;  // images that are ready or in the making
-constexpr double kColourJitter = 0.3;        // DeiT's
+constexpr int kChannels = 3, kAhead = 512;  // images that are ready or in the making, 0.6 MB each
+constexpr double kColourJitter = 0.3;       // DeiT's
 
 using Pixels = std::vector<float>;
 
@@ -57,7 +57,6 @@ class FolderImages final : public Images {
         return test_view(test_.files[static_cast<std::size_t>(wrapped)]);
       });
     ImageBatch batch = batch_of(*test_ahead_, test_, first, count, [](std::int64_t i) { return i; });
-    if (first + count == test_.count()) test_ahead_.reset();  // its threads would fight with the training's
     return batch;
   }
 

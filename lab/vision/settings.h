@@ -23,6 +23,7 @@ struct VisionSettings {
   std::string augmentation = "none";
   double mixup = 0;
   double label_smoothing = 0;
+  int eval_images = 0;
   TrainingSettings training = {};
 };
 
@@ -46,6 +47,7 @@ void visit_settings(S& s, Visitor&& visit) {
         "RandAugment, random erasing");
   visit("mixup", s.mixup, at_least(0), "alpha of Mixup's Beta distribution; 0: no Mixup");
   visit("label_smoothing", s.label_smoothing, fraction(), "probability that is spread over all classes");
+  visit("eval_images", s.eval_images, at_least(0), "test images of an evaluation, the first ones; 0: all");
   visit_settings(s.training, visit);
 }
 
@@ -54,8 +56,11 @@ struct ImageShape {
   int channels = 0, size = 0, classes = 0;
 };
 
-/// Returns the shape of the data of these settings. Of a folder of images only the size is known before it is read:
-/// that of the model; classes are 0.
+/// Returns whether images are read from a folder with one file each, not from a set in memory.
+bool reads_files(const VisionSettings& settings);
+
+/// Returns the shape of the data of these settings. Files are resized to the size of the model; how many classes they
+/// have is known when the folder is read, so here it is 0.
 ImageShape known_shape(const VisionSettings& settings);
 
 /// Returns the model of these settings for images of this shape. Throws Error if there is none.

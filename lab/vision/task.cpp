@@ -52,7 +52,8 @@ at::Tensor VisionTask::mix(ImageBatch& batch, std::uint64_t position) const {
 }
 
 Evaluation VisionTask::evaluate() {
-  const std::int64_t all = images_->test_count();
+  const std::int64_t wanted = settings_.eval_images;
+  const std::int64_t all = wanted == 0 ? images_->test_count() : std::min(wanted, images_->test_count());
   double loss = 0, wrong = 0;
   for (std::int64_t first = 0; first < all; first += kTestBatch) {
     const ImageBatch batch = images_->test_batch(first, std::min(kTestBatch, all - first));

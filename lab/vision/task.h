@@ -12,7 +12,7 @@
 namespace trasmuon::lab {
 
 /// A vision transformer that learns to name what is in an image. Evaluations are "val_loss", the mean cross entropy of
-/// the test images, and "val_error", the share of them whose likeliest class is wrong.
+/// test images, and "val_error", the share of them whose likeliest class is wrong.
 class VisionTask final : public Task {
  public:
   VisionTask(const VisionSettings& settings, std::shared_ptr<Images> images, std::uint64_t seed);

@@ -32,8 +32,8 @@ struct Folder {
     }
     test::write_file(path / "classes.txt", "dog\ncat\n");
     settings.data = "folder";
-    settings.folder = path.path().string();
-    settings.class_list = fs::path(path / "classes.txt").string();
+    settings.folder = path.path();
+    settings.class_list = path / "classes.txt";
     settings.model = "vit-s16";
     settings.augmentation = augmentation;
   }

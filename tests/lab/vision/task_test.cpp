@@ -58,7 +58,7 @@ TEST(VisionTask, MixupChangesTheLossAndRepeats) {
 }
 
 TEST(VisionTask, EvaluatesAllTestImages) {
-  const Tasks tasks;
+  Tasks tasks;
   VisionTask task = tasks.make();
   at::NoGradGuard no_grad;
   auto& model = dynamic_cast<VisionTransformer&>(task.model());
@@ -70,6 +70,10 @@ TEST(VisionTask, EvaluatesAllTestImages) {
   EXPECT_NEAR(found[0].second, at::cross_entropy_loss(logits, all.labels).item<double>(), 1e-5);
   EXPECT_EQ(found[1].first, "val_error");
   EXPECT_DOUBLE_EQ(found[1].second, logits.argmax(1).ne(all.labels).sum().item<double>() / 70);
+
+  tasks.settings.eval_images = 30;
+  const double first = tasks.make().evaluate()[1].second;
+  EXPECT_DOUBLE_EQ(first, logits.argmax(1).ne(all.labels).narrow(0, 0, 30).sum().item<double>() / 30);
 }
 
 }  // namespace
