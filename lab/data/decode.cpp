@@ -18,11 +18,11 @@ bool starts_with(std::span<const std::uint8_t> file, const std::array<std::uint8
 
 }  // namespace
 
-Image decode_image(std::span<const std::uint8_t> file, const std::string& name) {
+Image decode_image(std::span<const std::uint8_t> file, const std::string& name, std::int64_t most_pixels) {
   constexpr std::array<std::uint8_t, 3> kJpeg = {0xff, 0xd8, 0xff};
   constexpr std::array<std::uint8_t, 4> kPng = {0x89, 'P', 'N', 'G'};
-  if (starts_with(file, kJpeg)) return decode_jpeg(file, name);
-  if (starts_with(file, kPng)) return decode_png(file, name);
+  if (starts_with(file, kJpeg)) return decode_jpeg(file, name, most_pixels);
+  if (starts_with(file, kPng)) return decode_png(file, name, most_pixels);
   throw Error(name + ": is neither a JPEG nor a PNG file");
 }
 

@@ -3,6 +3,7 @@
 #include <trasmuon/error.h>
 
 #include <csetjmp>
+#include <cstdio>
 #include <vector>
 
 #include "lab/data/decode.h"
@@ -35,7 +36,7 @@ void on_message(j_common_ptr decoder, int level) {
 
 /// Decodes into rows of 3 (RGB) or 4 (CMYK) bytes per pixel. Returns false with failure.message set.
 bool decode_rows(std::span<const std::uint8_t> file, jpeg_decompress_struct& decoder, Failure& failure,
-                 std::vector<std::uint8_t>& rows) {
+                 std::int64_t most_pixels, std::vector<std::uint8_t>& rows) {
   decoder.err = jpeg_std_error(&failure.manager);
   failure.manager.error_exit = fail;
   failure.manager.emit_message = on_message;
@@ -43,8 +44,10 @@ bool decode_rows(std::span<const std::uint8_t> file, jpeg_decompress_struct& dec
   jpeg_create_decompress(&decoder);
   jpeg_mem_src(&decoder, file.data(), file.size());
   jpeg_read_header(&decoder, TRUE);
-  if (std::int64_t{decoder.image_width} * decoder.image_height > kMostPixels) {
-    ERREXIT1(&decoder, JERR_IMAGE_TOO_BIG, JPEG_MAX_DIMENSION);
+  if (std::int64_t{decoder.image_width} * decoder.image_height > most_pixels) {
+    std::snprintf(failure.message, sizeof failure.message, "an image must have at most %lld pixels, got %u x %u",
+                  static_cast<long long>(most_pixels), decoder.image_height, decoder.image_width);
+    return false;
   }
   const bool cmyk = decoder.jpeg_color_space == JCS_CMYK || decoder.jpeg_color_space == JCS_YCCK;
   decoder.out_color_space = cmyk ? JCS_CMYK : JCS_RGB;
@@ -61,11 +64,11 @@ bool decode_rows(std::span<const std::uint8_t> file, jpeg_decompress_struct& dec
 
 }  // namespace
 
-Image decode_jpeg(std::span<const std::uint8_t> file, const std::string& name) {
+Image decode_jpeg(std::span<const std::uint8_t> file, const std::string& name, std::int64_t most_pixels) {
   jpeg_decompress_struct decoder{};
   Failure failure{};
   std::vector<std::uint8_t> rows;
-  const bool decoded = decode_rows(file, decoder, failure, rows);
+  const bool decoded = decode_rows(file, decoder, failure, most_pixels, rows);
   Image image;
   if (decoded) image = Image(3, static_cast<int>(decoder.output_height), static_cast<int>(decoder.output_width));
   const auto components = static_cast<std::size_t>(decoder.output_components);

@@ -32,7 +32,8 @@ std::string verdict(const LanguageNumbers& numbers, const std::string& claim) {
 
 TEST(LanguageReport, PutsThePapersStepsBesideOurs) {
   const std::string report = report_of(language_runs());
-  EXPECT_TRUE(has(report, "| Muon | 140 (140, 142) | 140 | 84 (84, 85) | 83 |") || has(report, "| Muon | 140")) << report;
+  EXPECT_TRUE(has(report, "| Muon | 140 (140, 142) | 140 | 84 (84, 85) | 83 |") || has(report, "| Muon | 140"))
+      << report;
   EXPECT_TRUE(has(report, "| TrasMuon | 80")) << report;
   EXPECT_EQ(paper_steps("adamw", false), 298);
   EXPECT_EQ(paper_steps("dion", true), std::nullopt);
