@@ -64,6 +64,8 @@ bool decode_rows(std::span<const std::uint8_t> file, jpeg_decompress_struct& dec
 
 }  // namespace
 
+const bool kHasJpeg = true;
+
 Image decode_jpeg(std::span<const std::uint8_t> file, const std::string& name, std::int64_t most_pixels) {
   jpeg_decompress_struct decoder{};
   Failure failure{};

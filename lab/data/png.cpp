@@ -9,6 +9,8 @@
 
 namespace trasmuon::lab {
 
+const bool kHasPng = true;
+
 Image decode_png(std::span<const std::uint8_t> file, const std::string& name, std::int64_t most_pixels) {
   png_image decoder{};
   decoder.version = PNG_IMAGE_VERSION;
