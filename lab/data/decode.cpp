@@ -26,6 +26,18 @@ Image decode_image(std::span<const std::uint8_t> file, const std::string& name, 
   throw Error(name + ": is neither a JPEG nor a PNG file");
 }
 
+Image image_of_rows(std::span<const std::uint8_t> rows, int height, int width) {
+  Image image(3, height, width);
+  const std::uint8_t* from = rows.data();
+  std::uint8_t *red = image.plane(0).data(), *green = image.plane(1).data(), *blue = image.plane(2).data();
+  for (std::size_t i = 0; i < image.plane_size(); ++i) {
+    red[i] = *from++;
+    green[i] = *from++;
+    blue[i] = *from++;
+  }
+  return image;
+}
+
 Image read_image(const std::filesystem::path& file) { return decode_image(MappedFile(file).bytes(), file.string()); }
 
 }  // namespace trasmuon::lab

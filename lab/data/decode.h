@@ -19,6 +19,11 @@ Image decode_image(std::span<const std::uint8_t> file, const std::string& name, 
 
 Image read_image(const std::filesystem::path& file);
 
+/// Puts rows of red, green, blue pixels into planes.
+Image image_of_rows(std::span<const std::uint8_t> rows, int height, int width);
+
+extern const bool kHasJpeg, kHasPng;  ///< whether this build has a library for them
+
 // Compiled from jpeg.cpp and png.cpp, or jpeg_missing.cpp and png_missing.cpp, which refuse.
 Image decode_jpeg(std::span<const std::uint8_t> file, const std::string& name, std::int64_t most_pixels);
 Image decode_png(std::span<const std::uint8_t> file, const std::string& name, std::int64_t most_pixels);

@@ -9,6 +9,8 @@
 
 namespace trasmuon::lab {
 
+const bool kHasPng = true;
+
 Image decode_png(std::span<const std::uint8_t> file, const std::string& name, std::int64_t most_pixels) {
   png_image decoder{};
   decoder.version = PNG_IMAGE_VERSION;
@@ -25,12 +27,7 @@ Image decode_png(std::span<const std::uint8_t> file, const std::string& name, st
   std::vector<std::uint8_t> rows(PNG_IMAGE_SIZE(decoder));
   const png_color black{};
   if (png_image_finish_read(&decoder, &black, rows.data(), 0, nullptr) == 0) refuse(decoder.message);
-  Image image(3, static_cast<int>(decoder.height), static_cast<int>(decoder.width));
-  for (std::size_t i = 0; i < image.plane_size(); ++i) {
-    for (int channel = 0; channel < 3; ++channel)
-      image.plane(channel)[i] = rows[3 * i + static_cast<std::size_t>(channel)];
-  }
-  return image;
+  return image_of_rows(rows, static_cast<int>(decoder.height), static_cast<int>(decoder.width));
 }
 
 }  // namespace trasmuon::lab

@@ -5,6 +5,8 @@
 
 namespace trasmuon::lab {
 
+const bool kHasPng = false;
+
 Image decode_png(std::span<const std::uint8_t>, const std::string& name, std::int64_t) {
   throw Error(name + ": is a PNG file, and this build has no libpng. On Debian `tools/setup lab`, then build again");
 }
