@@ -89,7 +89,7 @@ std::string blas() {
 std::string cuda() {
   const std::string reason = why_unusable(Device::cuda(0));
   return (reason.empty() ? "the library can step on cuda:0" : "none for the library: " + reason) +
-         "; runs of the laboratory are on the CPU";
+         "; language and vision run there with device = cuda and a LibTorch for CUDA";
 }
 
 void line(const char* what, const std::string& value) { print(stdout, "{:<14} {}\n", what, value); }

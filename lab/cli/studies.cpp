@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lab/language/study.h"
 #include "lab/mechanistic/study.h"
 #include "lab/pinn/study.h"
 #include "lab/study/registry.h"
@@ -10,6 +11,7 @@ const std::vector<const Study*>& known_studies() {
   static const std::vector<const Study*> all = {
       &mechanistic_study(),
       &pinn_study(),
+      &language_study(),
   };
   return all;
 }

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab/data/decode.h"
+
+#include <trasmuon/error.h>
+
+#include <algorithm>
+#include <array>
+
+#include "lab/data/mapped_file.h"
+
+namespace trasmuon::lab {
+namespace {
+
+template <std::size_t Size>
+bool starts_with(std::span<const std::uint8_t> file, const std::array<std::uint8_t, Size>& bytes) {
+  return file.size() >= Size && std::equal(bytes.begin(), bytes.end(), file.begin());
+}
+
+}  // namespace
+
+Image decode_image(std::span<const std::uint8_t> file, const std::string& name) {
+  constexpr std::array<std::uint8_t, 3> kJpeg = {0xff, 0xd8, 0xff};
+  constexpr std::array<std::uint8_t, 4> kPng = {0x89, 'P', 'N', 'G'};
+  if (starts_with(file, kJpeg)) return decode_jpeg(file, name);
+  if (starts_with(file, kPng)) return decode_png(file, name);
+  throw Error(name + ": is neither a JPEG nor a PNG file");
+}
+
+Image read_image(const std::filesystem::path& file) { return decode_image(MappedFile(file).bytes(), file.string()); }
+
+}  // namespace trasmuon::lab
