@@ -137,8 +137,8 @@ Run run_ranks(const Setup& setup, bool sharded, int ranks, std::int64_t paramete
   for (int r = 0; r < ranks; ++r) {
     if (!reports[r].done) throw Error("bench_distributed: rank " + std::to_string(r) + " has not ended its steps");
     run.bytes_per_parameter += static_cast<double>(reports[r].bytes_sent) / static_cast<double>(parameters);
-    run.state_per_parameter = std::max(
-        run.state_per_parameter, static_cast<double>(reports[r].state_bytes) / static_cast<double>(parameters));
+    run.state_per_parameter = std::max(run.state_per_parameter,
+                                       static_cast<double>(reports[r].state_bytes) / static_cast<double>(parameters));
   }
   munmap(reports, bytes);
   return run;

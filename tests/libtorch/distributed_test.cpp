@@ -104,7 +104,6 @@ TEST(Distributed, ShardedIsOneProcessUpToTheWire) {
   }
 }
 
-
 TEST(Distributed, SameRanksGiveTheSameBits) {
   const std::string file = testing::TempDir() + "/distributed_bits.";
   for (const bool again : {false, true}) {
