@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains on N processes with Gloo:
+// Trains on N processes with Gloo, started by torchrun (of any torch 2.x) or by Open MPI (Debian: openmpi-bin):
 //   torchrun --no-python --nproc_per_node 2 build/examples/distributed
-//   mpirun -np 2 build/examples/distributed
+//   mpirun -np 2 build/examples/distributed      (as root: --allow-run-as-root; more than cores: --oversubscribe)
+// On several machines all processes need the address of the first in MASTER_ADDR; mpirun: -x MASTER_ADDR=host.
 #include <torch/torch.h>
 #include <trasmuon/libtorch.h>
 #include <trasmuon/libtorch/distributed.h>
