@@ -41,9 +41,16 @@ class Shards:
         return _placed(tensor, self.mesh, self.placements)
 
     def pull(self, step):
+        """Sets new gradients. Placing tensors takes long, so those that are there are written to."""
+        from torch.distributed.tensor._utils import compute_local_shape_and_global_offset as part_of
+
         pull(self.net.parameters(), step)
         for whole, (_, mine) in zip(self.net.parameters(), self.named):
-            mine.grad = self._share(whole.grad)
+            if mine.grad is None:
+                mine.grad = self._share(whole.grad)
+            elif mine.to_local().numel() > 0:
+                (rows, *_), (first, *_) = part_of(mine.shape, self.mesh, self.placements)
+                mine.grad.to_local().copy_(whole.grad[first : first + rows])
 
     def distance(self):
         """The largest difference between the shards and the net."""
