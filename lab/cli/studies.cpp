@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lab/language/study.h"
 #include "lab/mechanistic/study.h"
 #include "lab/pinn/study.h"
 #include "lab/study/registry.h"
+#include "lab/vision/study.h"
 
 namespace trasmuon::lab {
 
@@ -10,6 +12,8 @@ const std::vector<const Study*>& known_studies() {
   static const std::vector<const Study*> all = {
       &mechanistic_study(),
       &pinn_study(),
+      &language_study(),
+      &vision_study(),
   };
   return all;
 }

@@ -62,7 +62,7 @@ Image resize(const Image& image, const Box& box, int height, int width, Filter f
         for (std::size_t k = 0; k < taps.weights.size(); ++k) {
           sum += taps.weights[k] * static_cast<float>(row[static_cast<std::size_t>(taps.first) + k]);
         }
-        *target++ = sum;
+        *target++ = std::clamp(sum, 0.0F, 255.0F);  // as Pillow, whose rows are bytes
       }
     }
     std::uint8_t* target = out.plane(channel).data();

@@ -14,6 +14,7 @@ enum class Filter { bilinear, bicubic };  ///< bicubic with a = -0.5, as Pillow'
 
 /// Resizes a box of the image, which must lie in it. Antialiased as Pillow's resize: where the image shrinks, the
 /// filter is wider by the same factor. Only pixels of the box are used.
+/// Within one grey level of Pillow.
 Image resize(const Image& image, const Box& box, int height, int width, Filter filter);
 
 /// Resizes the whole image so that its shorter side is `size`.

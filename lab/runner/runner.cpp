@@ -236,6 +236,13 @@ void run_tasks(const std::vector<Task>& tasks, const RunnerOptions& options, std
   show();
 }
 
+/// Finds missing data before the first run.
+void check_machine(const std::vector<Task>& tasks) {
+  std::set<Json> seen;
+  for (const Task& task : tasks)
+    if (seen.insert(task.spec.settings).second) find_study(task.spec.study).check_machine(task.spec.settings);
+}
+
 /// How many runs there may be at once: what was asked for, or as many as there are cores and room in memory.
 std::size_t job_count(const std::vector<Task>& tasks, const RunnerOptions& options) {
   double largest = 1;
@@ -266,6 +273,7 @@ Outcome run_plan(const Plan& plan, const RunnerOptions& options) {
   Outcome outcome;
   const std::vector<Task> tasks = open_tasks(plan, options.out / "runs", options.console, outcome);
   if (tasks.empty()) return outcome;
+  check_machine(tasks);
   run_tasks(tasks, options, std::min(job_count(tasks, options), tasks.size()), outcome);
   return outcome;
 }

@@ -14,8 +14,8 @@ void check_training(const TrainingSettings& s, const Options& options, const std
   const auto refuse = [&](const std::string& rule) { throw Error(study + ": " + rule); };
   if (s.micro_batch > s.batch || (s.micro_batch > 0 && s.batch % s.micro_batch != 0))
     refuse("micro_batch must divide batch = " + to_text(s.batch) + ", got " + to_text(s.micro_batch));
-  if (s.warmup + s.decay > 1)
-    refuse("warmup + decay must be <= 1, got " + to_text(s.warmup) + " + " + to_text(s.decay));
+  if (s.warmup_share + s.decay_share > 1)
+    refuse("warmup_share + decay_share must be <= 1, got " + to_text(s.warmup_share) + " + " + to_text(s.decay_share));
   if (s.precision == "tf32" && s.device != "cuda")
     refuse("precision must be f32 or bf16 with device = cpu, got 'tf32'");
   if (s.update_rms > 0 && s.diagnostics_every == 0) refuse("diagnostics_every must be >= 1 with update_rms, got 0");

@@ -36,7 +36,7 @@ double& lr_of(Options& options) {
 double fitted_lr(const TaskFactory& make_task, const TrainingSettings& settings, Options options, std::uint64_t seed) {
   TrainingSettings pilot = settings;
   pilot.burst_period = 0;
-  pilot.warmup = pilot.decay = 0;
+  pilot.warmup_share = pilot.decay_share = 0;
   const int steps = std::min(settings.steps, std::max(20, settings.steps / 10));
   Training training(make_task, pilot, options, seed);
   const LayerReader layers(training.optimizer().core());

@@ -47,7 +47,7 @@ Training::Training(const TaskFactory& make_task, const TrainingSettings& setting
       method_(method),
       seed_(seed),
       device_(training_device(settings)),
-      schedule_{settings.steps, settings.warmup, settings.decay},
+      schedule_{settings.steps, settings.warmup_share, settings.decay_share},
       bursts_(settings),
       task_(make(make_task, settings, seed)) {
   task_->model().to(device_);

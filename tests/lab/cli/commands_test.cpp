@@ -103,7 +103,7 @@ TEST(Doctor, WorksWithoutAnything) {
       run_program(folder.path(), {"doctor"}, {"PATH=", "TRASMUON_RECIPES=/nowhere", "TRASMUON_ISA=avx2"});
   EXPECT_EQ(ended.code, 0);
   for (const char* line : {"trasmuon ", "compiler ", "cpu ", "kernels ", "threads ", "libtorch ", "blas ",
-                           "; runs of the laboratory are on the CPU", "gnuplot        not found", "recipes ",
+                           "; language and vision run there with device = cuda", "gnuplot        not found", "recipes ",
                            "studies        mechanistic"}) {
     EXPECT_TRUE(contains(ended.out, line)) << line << "\n" << ended.out;
   }

@@ -41,7 +41,7 @@ TEST(Training, FollowsItsSchedule) {
   // A linear rule: with plain AdamW and no momentum, the first step's size is lr times the factor.
   const AdamWOptions method{.lr = 0.01, .weight_decay = 0, .beta1 = 0, .beta2 = 0};
   const auto first_change = [&](double warmup) {
-    Training training(factory(64), {.steps = 10, .batch = 64, .warmup = warmup}, method, 1);
+    Training training(factory(64), {.steps = 10, .batch = 64, .warmup_share = warmup}, method, 1);
     const at::Tensor before = training.matrices()[0].detach().clone();
     EXPECT_EQ(training.step(0, false).lr_factor, warmup == 0 ? 1 : 0.2);
     return (training.matrices()[0].detach() - before).abs().max().item<double>();
