@@ -79,7 +79,7 @@ check_includes() {
 
 # The Python package needs nothing but torch; typing_extensions is for type checkers only.
 readonly python_may_import='(\.|torch|typing_extensions)'
-readonly python_standard='(array|ctypes|fnmatch|operator|os|pathlib|platform|sys|typing|warnings|weakref)'
+readonly python_standard='(array|ctypes|fnmatch|itertools|operator|os|pathlib|platform|sys|typing|warnings|weakref)'
 check_python_imports() {
   local file line imported
   while IFS=: read -r file line imported; do
