@@ -44,6 +44,7 @@ def _work(function, rank, count, port, timeout, results, arguments):
         # As torchrun does, whose store lives in another process too.
         os.environ.update(RANK=str(rank), WORLD_SIZE=str(count), LOCAL_RANK=str(rank), GLOO_SOCKET_IFNAME="lo")
         os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), TORCHELASTIC_USE_AGENT_STORE="True")
+        os.environ.update(TORCHELASTIC_RESTART_COUNT="0")
         if timeout is not None:
             dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=timeout))
         function(Rank(rank, count), *arguments)
