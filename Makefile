@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 ROUNDS ?= 3
 FUZZ_SECONDS ?= 600
 
-.PHONY: help demo test test-torch2 test-python-ecosystem test-gpu test-gpu-python sanitize-gpu test-gpu-libtorch wheel test-long asan tsan fuzz bench bench-gpu bench-gpu-ours lint format install clean
+.PHONY: help demo test test-torch2 test-libtorch2 test-python-ecosystem test-gpu test-gpu-python sanitize-gpu test-gpu-libtorch wheel test-long asan tsan fuzz bench bench-gpu bench-gpu-ours lint format install clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do printf '  make %-21s %s\n' "$$target" "$$text"; done
@@ -34,10 +34,21 @@ test-torch2: ## run the Python tests with a torch 2.x wheel, in a virtual enviro
 	@cmake --build --preset default -j $(JOBS) --target trasmuon
 	@tools/test-python torch2 build/src
 
+test-libtorch2: ## build the LibTorch tests with the torch 2.x of make test-torch2 or TRASMUON_PYTHON, and run them
+	@tools/setup build lab
+	@torch=$$("$${TRASMUON_PYTHON:-build/python/torch2/bin/python}" -c 'import os, torch; print(os.path.dirname(torch.__file__))') && \
+	  TORCH_CUDA_ARCH_LIST="$${TORCH_CUDA_ARCH_LIST:-9.0}" cmake -G Ninja -B build/libtorch2 -DCMAKE_BUILD_TYPE=Release \
+	    -DCMAKE_PREFIX_PATH="$$torch" -DTRASMUON_WITH_LIBTORCH=ON -DTRASMUON_CUDA=OFF
+	@cmake --build build/libtorch2 -j $(JOBS) --target tests/libtorch/all examples/all
+	@ctest --test-dir build/libtorch2/tests/libtorch --output-on-failure -LE gpu
+	@ctest --test-dir build/libtorch2/examples --output-on-failure
+
 test-python-ecosystem: ## run examples/python with Trainer, Accelerate and Lightning from PyPI
 	@$(MAKE) test-torch2
 	@build/python/torch2/bin/pip --disable-pip-version-check install -q transformers accelerate lightning tensorboard
-	@for example in examples/python/*.py; do echo "$$example"; build/python/torch2/bin/python "$$example" || exit 1; done
+	@for example in examples/python/*.py; do echo "$$example"; \
+	  case $$example in */ddp.py | */fsdp2.py) run='-m torch.distributed.run --standalone --nproc-per-node 2';; *) run=;; esac; \
+	  build/python/torch2/bin/python $$run "$$example" || exit 1; done
 
 wheel: ## build a Python wheel into dist/, with the CUDA backend where nvcc is found
 	@tools/setup build python

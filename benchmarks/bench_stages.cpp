@@ -129,7 +129,7 @@ void copy(State& state) {
   const std::vector<char> from(kChunk * kChunks, 1);
   std::vector<char> to(from.size());
   for (auto _ : state) {
-    cpu::parallel_for(kChunks, [&](std::int64_t chunk, int) {
+    cpu::parallel_for(kChunks, [&](std::int64_t chunk) {
       std::memcpy(to.data() + static_cast<std::size_t>(chunk) * kChunk,
                   from.data() + static_cast<std::size_t>(chunk) * kChunk, kChunk);
     });

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains on N processes with Gloo:
+// Trains on N processes with Gloo, started by torchrun (of any torch 2.x) or by Open MPI (Debian: openmpi-bin):
 //   torchrun --no-python --nproc_per_node 2 build/examples/distributed
-//   mpirun -np 2 build/examples/distributed
+//   mpirun -np 2 build/examples/distributed      (as root: --allow-run-as-root; more than cores: --oversubscribe)
+// On several machines all processes need the address of the first in MASTER_ADDR; mpirun: -x MASTER_ADDR=host.
 #include <torch/torch.h>
 #include <trasmuon/libtorch.h>
 #include <trasmuon/libtorch/distributed.h>
@@ -23,7 +24,7 @@ std::string from_environment(const char* name, const char* other, const char* ot
 }
 
 /// Replaces every gradient by its mean over the ranks.
-void average_gradients(c10d::ProcessGroup& group, const std::vector<torch::Tensor>& parameters) {
+void average_gradients(c10d::ProcessGroupGloo& group, const std::vector<torch::Tensor>& parameters) {
   std::vector<torch::Tensor> flat;
   for (const torch::Tensor& parameter : parameters) flat.push_back(parameter.grad().flatten());
   std::vector<torch::Tensor> packed{torch::cat(flat)};
@@ -49,8 +50,7 @@ int main() {
   auto store = c10::make_intrusive<c10d::TCPStore>(from_environment("MASTER_ADDR", "", "127.0.0.1"), place);
   auto settings = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(30));
   settings->devices = {c10d::ProcessGroupGloo::createDefaultDevice()};
-  c10::intrusive_ptr<c10d::ProcessGroup> group =
-      c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, ranks, settings);
+  auto group = c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, ranks, settings);
 
   using namespace torch::nn;
   torch::manual_seed(1);  // the same weights on all ranks

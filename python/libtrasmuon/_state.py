@@ -70,6 +70,8 @@ def saved_groups(state_dict: Mapping[str, Any]) -> List[Dict[str, Any]]:
         raise Error("load_state_dict: must have 'state' and 'param_groups', as state_dict() returns them")
     for index, group in enumerate(groups):
         found = group.get("format")
+        if found is None and all(name in group for name in ("rule", "param_names", "layouts")):
+            continue  # torch.distributed.checkpoint's flattened state keeps only the entries of param_groups
         if found is None:
             raise Error(
                 f"load_state_dict: group {index} was not written by libtrasmuon, it has {', '.join(map(str, group))}"
@@ -118,7 +120,7 @@ def loaded_group(own: Mapping[str, Any], saved: Mapping[str, Any]) -> Dict[str, 
     """The group after loading: everything saved, with the parameters of this optimizer. An option that the file does
     not know, because it is older, has its default."""
     group = {**default_options(own["rule"]), **saved}
-    del group["format"]
+    group.pop("format", None)
     group.update({key: own[key] for key in ("params", "param_names", "layouts")})
     group["betas"] = tuple(group["betas"]) if "betas" in group else None
     return {key: value for key, value in group.items() if key != "betas" or value is not None}

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "cpu/bf16_product.h"
-#include "stages/newton_schulz_form.h"
+#include "cpu/newton_schulz_steps.h"
 
 namespace trasmuon::cpu {
 namespace {
@@ -16,12 +16,11 @@ class Iteration {
  public:
   Iteration(std::int64_t rows, std::int64_t cols, NewtonSchulzForm form, Arena& arena)
       : tall_(rows > cols),
-        gram_(form == NewtonSchulzForm::gram),
         side_(std::min(rows, cols)),
         short_(block_count(side_)),
         long_(block_count(std::max(rows, cols))) {
     for (BlockMatrix* square : {&r_, &p_}) *square = BlockMatrix(short_, short_, arena);
-    if (gram_) {
+    if (form == NewtonSchulzForm::gram) {
       for (BlockMatrix* square : {&q_, &t_}) *square = BlockMatrix(short_, short_, arena);
     }
     for (BlockMatrix* x : {&x_, &next_x_}) *x = BlockMatrix(short_, long_, arena);
@@ -29,26 +28,15 @@ class Iteration {
         std::max({multiply_scratch(short_, long_), multiply_scratch(short_, short_), multiply_scratch(long_, short_)}));
   }
 
-  void run(const MatrixView& in, double scale, std::span<const NewtonSchulzTriple> triples, float* out) {
+  void run(const MatrixView& in, double scale, std::span<const NewtonSchulzTriple> triples, NewtonSchulzForm form,
+           float* out) {
     const Bf16Scope scope;
+    result_ = {out, DType::f32, in.rows, in.cols, in.cols};
     load_blocks(in, scale, tall_, x_);
-    for (std::size_t done = 0; done < triples.size();) {
-      const std::size_t steps = gram_ ? segment_length(triples, done, DType::bf16) : 1;
-      multiply({.a = x_, .b = x_, .transpose_b = true, .out = r_, .symmetric = true}, product_);
-      const BlockMatrix& q = product_of_polynomials(triples.subspan(done, steps));
-      done += steps;
-      BlockProduct next{.a = q, .b = x_, .out = next_x_};
-      if (done == triples.size()) {
-        next.unrounded = {out, DType::f32, in.rows, in.cols, in.cols};
-        next.transpose_unrounded = tall_;
-      }
-      multiply(next, product_);
-      std::swap(x_, next_x_);
-    }
+    newton_schulz_steps(*this, triples, form, DType::bf16);
   }
 
- private:
-  /// P <- a I + b R + c R^2
+  void gram() { symmetric_product(x_, x_, r_); }
   void polynomial(const NewtonSchulzTriple& t) {
     multiply({.a = r_,
               .b = r_,
@@ -62,32 +50,41 @@ class Iteration {
               .symmetric = true},
              product_);
   }
+  void advance_r() {
+    symmetric_product(r_, p_, t_);
+    symmetric_product(p_, t_, r_);
+  }
+  void begin_q() { std::swap(q_, p_); }
+  void advance_q() {
+    symmetric_product(q_, p_, t_);
+    std::swap(q_, t_);
+  }
+  void apply_p(bool last) { apply(p_, last); }
+  void apply_q(bool last) { apply(q_, last); }
 
-  /// out <- A B for symmetric, commuting matrices
+ private:
+  /// out <- A B^T, known to be symmetric
   void symmetric_product(const BlockMatrix& a, const BlockMatrix& b, const BlockMatrix& out) const {
     multiply({.a = a, .b = b, .transpose_b = true, .out = out, .symmetric = true}, product_);
   }
 
-  /// Returns P_1 ... P_k of the steps of a segment.
-  const BlockMatrix& product_of_polynomials(std::span<const NewtonSchulzTriple> triples) {
-    polynomial(triples[0]);
-    if (triples.size() == 1) return p_;
-    for (std::size_t step = 1; step < triples.size(); ++step) {
-      symmetric_product(r_, p_, t_);
-      symmetric_product(p_, t_, r_);
-      if (step == 1) std::swap(q_, p_);
-      polynomial(triples[step]);
-      symmetric_product(q_, p_, t_);
-      std::swap(q_, t_);
+  /// X <- P X; the last one is not rounded to bf16.
+  void apply(const BlockMatrix& p, bool last) {
+    BlockProduct next{.a = p, .b = x_, .out = next_x_};
+    if (last) {
+      next.unrounded = result_;
+      next.transpose_unrounded = tall_;
     }
-    return q_;
+    multiply(next, product_);
+    std::swap(x_, next_x_);
   }
 
-  bool tall_, gram_;
+  bool tall_;
   std::int64_t side_;
   std::int64_t short_, long_;  // sides in blocks
   BlockMatrix r_, p_, q_, t_, x_, next_x_;
   Bf16Pair* product_ = nullptr;  // scratch of multiply()
+  MatrixView result_;
 };
 
 NewtonSchulzForm chosen(std::int64_t rows, std::int64_t cols, std::span<const NewtonSchulzTriple> triples,
@@ -107,7 +104,7 @@ void bf16_newton_schulz(const MatrixView& in, double scale, std::span<const Newt
                         NewtonSchulzForm form, float* out, Scratch& scratch) {
   form = chosen(in.rows, in.cols, triples, form);
   auto iteration = scratch.lay_out([&](Arena& arena) { return Iteration(in.rows, in.cols, form, arena); });
-  iteration.run(in, scale, triples, out);
+  iteration.run(in, scale, triples, form, out);
 }
 
 }  // namespace trasmuon::cpu

@@ -39,12 +39,32 @@ struct TileTarget {
   bool symmetric;    ///< write the lower triangle and mirror it on the last slab
 };
 
+/// C = alpha A B + beta D + diagonal I for matrices that stay in the caches, with one row stride for all of them. Rows
+/// and columns of C are multiples of kSmallUnit.
+template <class T>
+struct SmallProduct {
+  std::int64_t rows, cols, depth, stride;
+  const T *a, *b;
+  T* c;
+  bool transpose_a = false;  ///< A is given by its transpose
+  T alpha = 1;
+  const T* d = nullptr;  ///< may be null
+  T beta = 0, diagonal = 0;
+  bool symmetric = false;  ///< C is known to be symmetric: half is computed, half mirrored
+};
+constexpr std::int64_t kSmallUnit = 16;
+
 template <class T>
 struct Kernels {
   std::int64_t tile_rows, tile_cols;
   void (*pack_rows)(const PanelSource<T>&, T* panel);
   void (*pack_cols)(const PanelSource<T>&, T* panel);
   void (*tile)(std::int64_t depth, const T* rows_panel, const T* cols_panel, const TileTarget<T>&);
+
+  void (*small_product)(const SmallProduct<T>&);
+  /// to[j * to_stride + i] <- from[i * from_stride + j] for i < rows, j < cols
+  void (*transpose)(const T* from, std::int64_t from_stride, std::int64_t rows, std::int64_t cols, T* to,
+                    std::int64_t to_stride);
 
   // Indexed by DType (f64, f32, bf16, f16) of the caller's tensor; null where T cannot hold it.
   bool (*all_usable[4])(const void* g, std::int64_t n);  ///< finite and not too large

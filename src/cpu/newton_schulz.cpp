@@ -5,90 +5,50 @@
 #include <utility>
 
 #include "cpu/gemm.h"
-#include "stages/newton_schulz_form.h"
+#include "cpu/newton_schulz_steps.h"
+#include "cpu/small_newton_schulz.h"
 
 namespace trasmuon::cpu {
 namespace {
 
-/// What an iteration on a matrix of this shape consists of.
-struct IterationShape {
-  std::int64_t rows, cols;
-  bool gram;    ///< the form
-  bool second;  ///< there are iterates between the input and the output
-};
-
-IterationShape shape_of(std::int64_t rows, std::int64_t cols, std::span<const NewtonSchulzTriple> triples,
-                        NewtonSchulzForm form, DType iterates) {
-  if (form == NewtonSchulzForm::automatic) form = choose_form(rows, cols, triples, iterates);
-  const bool gram = form == NewtonSchulzForm::gram;
-  return {rows, cols, gram, gram ? gram_segments(triples, 0, iterates) > 1 : triples.size() > 1};
+/// How often X is multiplied by P or Q.
+std::size_t applications(std::span<const NewtonSchulzTriple> triples, NewtonSchulzForm form, DType iterates) {
+  return form == NewtonSchulzForm::gram ? gram_segments(triples, 0, iterates) : triples.size();
 }
 
-/// The iteration on one matrix, seen with its short side as rows: X is s x l.
+NewtonSchulzForm chosen(std::int64_t rows, std::int64_t cols, std::span<const NewtonSchulzTriple> triples,
+                        NewtonSchulzForm form, DType iterates) {
+  return form == NewtonSchulzForm::automatic ? choose_form(rows, cols, triples, iterates) : form;
+}
+
+/// The iteration on one matrix, seen with its short side as rows: X is s x l. X is multiplied `applications` times.
 template <class T>
 class Iteration {
  public:
-  Iteration(const IterationShape& shape, Arena& arena)
-      : tall_(shape.rows > shape.cols),
-        rows_(shape.rows),
-        cols_(shape.cols),
+  Iteration(std::int64_t rows, std::int64_t cols, NewtonSchulzForm form, std::size_t applications, Arena& arena)
+      : tall_(rows > cols),
+        rows_(rows),
+        cols_(cols),
         s_(std::min(rows_, cols_)),
-        l_(std::max(rows_, cols_)) {
+        l_(std::max(rows_, cols_)),
+        applications_(applications) {
     for (T** square : {&r_, &p_}) *square = arena.take<T>(s_ * s_);
-    for (T** square : {&q_, &t_}) *square = shape.gram ? arena.take<T>(s_ * s_) : nullptr;
+    for (T** square : {&q_, &t_}) *square = form == NewtonSchulzForm::gram ? arena.take<T>(s_ * s_) : nullptr;
     product_ = arena.take<T>(std::max(multiply_scratch<T>(s_, s_, l_), multiply_scratch<T>(rows_, cols_, s_)));
-    second_ = shape.second ? arena.take<T>(rows_ * cols_) : nullptr;
+    second_ = applications > 1 ? arena.take<T>(rows_ * cols_) : nullptr;
   }
 
-  void standard(Operand<T> x, std::span<const NewtonSchulzTriple> triples, T* out) {
-    for (std::size_t step = 0; step < triples.size(); ++step) {
-      T* next = (triples.size() - step) % 2 == 1 ? out : second_;
-      gram_of(x);
-      polynomial(triples[step]);
-      times(p_, x, next);
-      x = packed(next);
-    }
+  void begin(const Operand<T>& x, T* out) {
+    x_ = x;
+    out_ = out;
   }
 
-  // Within a segment Q = P_1 ... P_k and R = X X^T are polynomials in the first R: all
-  // symmetric, all commuting. At its end X <- Q X.
-  void gram(Operand<T> x, std::span<const NewtonSchulzTriple> triples, T* out) {
-    for (std::size_t done = 0; done < triples.size();) {
-      const std::size_t steps = segment_length(triples, done, dtype_of<T>());
-      const auto segment = triples.subspan(done, steps);
-      done += steps;
-      gram_of(x);
-      for (std::size_t step = 0; step < steps; ++step) {
-        polynomial(segment[step]);
-        if (step + 1 < steps) {
-          symmetric_product(r_, p_, t_);
-          symmetric_product(p_, t_, r_);
-        }
-        if (step == 0) {
-          std::swap(q_, p_);
-        } else {
-          symmetric_product(q_, p_, t_);
-          std::swap(q_, t_);
-        }
-      }
-      T* next = gram_segments(triples, done, dtype_of<T>()) % 2 == 0 ? out : second_;
-      times(q_, x, next);
-      x = packed(next);
-    }
-  }
-
- private:
-  Operand<T> packed(const T* data) const { return {data, cols_, 1}; }
-  static Operand<T> square(const T* data, std::int64_t s) { return {data, s, 1}; }
-
-  /// R <- X X^T
-  void gram_of(const Operand<T>& x) {
-    const Operand<T> wide = tall_ ? x.transpose() : x;
+  void gram() {
+    const Operand<T> wide = tall_ ? x_.transpose() : x_;
     multiply<T>({.m = s_, .n = s_, .k = l_, .a = wide, .b = wide.transpose(), .c = r_, .ldc = s_, .symmetric = true},
                 product_);
   }
 
-  /// P <- a I + b R + c R^2
   void polynomial(const NewtonSchulzTriple& t) {
     multiply<T>({.m = s_,
                  .n = s_,
@@ -106,6 +66,21 @@ class Iteration {
                 product_);
   }
 
+  void advance_r() {
+    symmetric_product(r_, p_, t_);
+    symmetric_product(p_, t_, r_);
+  }
+  void begin_q() { std::swap(q_, p_); }
+  void advance_q() {
+    symmetric_product(q_, p_, t_);
+    std::swap(q_, t_);
+  }
+  void apply_p(bool) { times(p_); }
+  void apply_q(bool) { times(q_); }
+
+ private:
+  static Operand<T> square(const T* data, std::int64_t s) { return {data, s, 1}; }
+
   void symmetric_product(const T* a, const T* b, T* c) {
     multiply<T>({.m = s_,
                  .n = s_,
@@ -118,21 +93,23 @@ class Iteration {
                 product_);
   }
 
-  /// out <- P X, in the storage's orientation
-  void times(const T* p, const Operand<T>& x, T* out) {
-    const Operand<T> left = tall_ ? x : square(p, s_).transpose();
-    const Operand<T> right = tall_ ? square(p, s_) : x;
-    multiply<T>({.m = rows_, .n = cols_, .k = s_, .a = left, .b = right, .c = out, .ldc = cols_}, product_);
+  /// X <- P X, in the storage's orientation. The results alternate between two places so that the last is in `out`.
+  void times(const T* p) {
+    T* next = applications_-- % 2 == 1 ? out_ : second_;
+    const Operand<T> left = tall_ ? x_ : square(p, s_).transpose();
+    const Operand<T> right = tall_ ? square(p, s_) : x_;
+    multiply<T>({.m = rows_, .n = cols_, .k = s_, .a = left, .b = right, .c = next, .ldc = cols_}, product_);
+    x_ = {next, cols_, 1};
   }
 
   bool tall_;
   std::int64_t rows_, cols_, s_, l_;
-  T* r_ = nullptr;
-  T* p_ = nullptr;
-  T* q_ = nullptr;
-  T* t_ = nullptr;
-  T* product_ = nullptr;  // scratch of multiply()
-  T* second_ = nullptr;
+  std::size_t applications_;  // left to do
+  T *r_, *p_, *q_, *t_;
+  T* product_;  // scratch of multiply()
+  T* second_;
+  T* out_ = nullptr;
+  Operand<T> x_ = {};
 };
 
 }  // namespace
@@ -141,8 +118,10 @@ template <class T>
 std::size_t newton_schulz_scratch(std::int64_t rows, std::int64_t cols, std::span<const NewtonSchulzTriple> triples,
                                   NewtonSchulzForm form) {
   if (triples.empty()) return 0;
-  const IterationShape shape = shape_of(rows, cols, triples, form, dtype_of<T>());
-  return bytes_of([&](Arena& arena) { return Iteration<T>(shape, arena); });
+  form = chosen(rows, cols, triples, form, dtype_of<T>());
+  if (is_small(rows, cols)) return small_newton_schulz_scratch<T>(rows, cols, form);
+  const std::size_t times = applications(triples, form, dtype_of<T>());
+  return bytes_of([&](Arena& arena) { return Iteration<T>(rows, cols, form, times, arena); });
 }
 
 template <class T>
@@ -156,11 +135,15 @@ void newton_schulz(const MatrixView& in, double scale, std::span<const NewtonSch
     }
     return;
   }
-  const IterationShape shape = shape_of(in.rows, in.cols, triples, form, dtype_of<T>());
-  auto iteration = scratch.lay_out([&](Arena& arena) { return Iteration<T>(shape, arena); });
-  const Operand<T> x{in.row<T>(0), in.row_stride, 1, scale};
-  if (shape.gram) iteration.gram(x, triples, out);
-  else iteration.standard(x, triples, out);
+  form = chosen(in.rows, in.cols, triples, form, dtype_of<T>());
+  if (is_small(in.rows, in.cols)) {
+    small_newton_schulz<T>(in, scale, triples, form, out, scratch);
+    return;
+  }
+  const std::size_t times = applications(triples, form, dtype_of<T>());
+  auto iteration = scratch.lay_out([&](Arena& arena) { return Iteration<T>(in.rows, in.cols, form, times, arena); });
+  iteration.begin({in.row<T>(0), in.row_stride, 1, scale}, out);
+  newton_schulz_steps(iteration, triples, form, dtype_of<T>());
 }
 
 template std::size_t newton_schulz_scratch<float>(std::int64_t, std::int64_t, std::span<const NewtonSchulzTriple>,

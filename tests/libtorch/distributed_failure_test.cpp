@@ -242,9 +242,9 @@ std::unique_ptr<RankProcesses> lose_rank_2(bool sharded, int exchange, const std
         if (self.rank == 2) self.group->before(exchange, action);
         const std::string error = training.failing_step();
         if (self.rank == 2) return;
-        EXPECT_THAT(error, AllOf(HasSubstr("step 3: "),
-                                 HasSubstr("failed on rank " + std::to_string(self.rank) + " of 3: "),
-                                 HasSubstr(expected)));
+        EXPECT_THAT(error,
+                    AllOf(HasSubstr("step 3: "), HasSubstr("failed on rank " + std::to_string(self.rank) + " of 3: "),
+                          HasSubstr(expected)));
       },
       kTimeout);
 }

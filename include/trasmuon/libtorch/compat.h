@@ -27,4 +27,10 @@ Key state_key(const torch::Tensor& parameter) {
   }
 }
 
+/// Adds a group with the options it has. LibTorch 2.15 replaces options of types that it does not know by the defaults.
+inline void add_group(torch::optim::Optimizer& optimizer, const torch::optim::OptimizerParamGroup& group) {
+  optimizer.add_param_group(group);
+  if (group.has_options()) optimizer.param_groups().back().set_options(group.options().clone());
+}
+
 }  // namespace trasmuon::libtorch

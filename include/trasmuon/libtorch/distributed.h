@@ -26,7 +26,7 @@ namespace trasmuon::libtorch {
 struct DistributedOptions {
   bool master_weights = false;  ///< keep f32 copies of bf16 and f16 weights in the state
   /// Sharded parameters: type in which rows travel to their owner and back. Rows of f64 weights travel as f64.
-  DType wire = DType::bf16;
+  DType wire = DType::f16;
   /// Replicated parameters: weights travel in pieces of this size, each while the next is computed.
   std::size_t bucket_bytes = std::size_t{25} << 20;
   /// If set, a rank whose exchange failed waits up to `patience` for the word of the others, and names those missing.
@@ -50,7 +50,7 @@ class DistributedOptimizer : public torch::optim::Optimizer {
   /// `group` is a c10d::ProcessGroup or one of its backends (ProcessGroupGloo, ProcessGroupNCCL). Groups of parameters
   /// without options use `defaults`. Throws Error on all ranks if one refuses, or if they do not agree.
   template <class Group>
-  DistributedOptimizer(const c10::intrusive_ptr<Group>& group, std::vector<OptimizerParamGroup> groups,
+  DistributedOptimizer(const c10::intrusive_ptr<Group>& group, const std::vector<OptimizerParamGroup>& groups,
                        Options defaults = TrasMuonOptions{}, DistributedOptions options = {})
       : torch::optim::Optimizer(std::vector<OptimizerParamGroup>{},
                                 std::make_unique<GroupOptions>(std::move(defaults))),
@@ -132,7 +132,7 @@ class DistributedOptimizer : public torch::optim::Optimizer {
     }
     detail::ShardedEngine* sharded = nullptr;
     detail::together(ranks_, device_, [&] {
-      for (const OptimizerParamGroup& one : groups) add_param_group(one);  // may refuse, as everything here
+      for (const OptimizerParamGroup& one : groups) add_group(*this, one);  // may refuse, as everything here
       OptimizerOptions settings{.master_weights = options.master_weights};
       if (has_shards()) {
         engine_ = std::make_unique<detail::ShardedEngine>(param_groups_, settings, options.wire);

@@ -33,11 +33,13 @@ struct ParamState : torch::optim::OptimizerCloneableParamState<ParamState> {
 class Optimizer : public torch::optim::Optimizer {
  public:
   /// Groups without options use `defaults`. settings.state must be unset.
-  explicit Optimizer(std::vector<OptimizerParamGroup> groups, Options defaults = TrasMuonOptions{},
+  explicit Optimizer(const std::vector<OptimizerParamGroup>& groups, Options defaults = TrasMuonOptions{},
                      OptimizerOptions settings = {})
-      : torch::optim::Optimizer(std::move(groups), std::make_unique<GroupOptions>(std::move(defaults))),
+      : torch::optim::Optimizer(std::vector<OptimizerParamGroup>{},
+                                std::make_unique<GroupOptions>(std::move(defaults))),
         settings_(std::move(settings)) {
     if (settings_.state) throw Error("optimizer: state must be unset, torch tensors hold it");
+    for (const OptimizerParamGroup& group : groups) add_group(*this, group);
     update_binding();
   }
 
@@ -80,7 +82,7 @@ class Optimizer : public torch::optim::Optimizer {
 
   /// As in the base class, but an invalid group throws Error here and not in the next step.
   void add_param_group(const OptimizerParamGroup& group) {
-    torch::optim::Optimizer::add_param_group(group);
+    add_group(*this, group);
     try {
       update_binding();
     } catch (...) {

@@ -48,9 +48,9 @@ struct Bucket {
   torch::Tensor buffer = {};  // of other ranks' buckets: only while a step runs
 };
 
-/// Parameters that every rank has whole. Matrices are stepped by their owner, which writes the new weights into buckets;
-/// they become the weights when all buckets have arrived everywhere. AdamW takes less time than its weights would travel:
-/// every rank steps those parameters itself.
+/// Parameters that every rank has whole. Matrices are stepped by their owner, which writes the new weights into
+/// buckets; they become the weights when all buckets have arrived everywhere. AdamW takes less time than its weights
+/// would travel: every rank steps those parameters itself.
 class ReplicatedEngine : public RankEngine {
  public:
   ReplicatedEngine(const std::vector<OptimizerParamGroup>& groups, OptimizerOptions settings, std::size_t bucket_bytes,

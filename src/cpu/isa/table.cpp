@@ -13,6 +13,7 @@ namespace {
 
 #include "cpu/isa/elementwise.inl"
 #include "cpu/isa/gemm.inl"
+#include "cpu/isa/small_product.inl"
 
 template <class T>
 constexpr Kernels<T> common() {
@@ -22,6 +23,8 @@ constexpr Kernels<T> common() {
   k.pack_rows = pack_panel<T, kTileRows>;
   k.pack_cols = pack_panel<T, kTileCols<T>>;
   k.tile = multiply_tile<T>;
+  k.small_product = multiply_small<T>;
+  k.transpose = transpose_small<T>;
   k.lookahead = lookahead_row<T>;
   k.add_squares = add_squares<T>;
   k.sum_squares = sum_squares<T>;
