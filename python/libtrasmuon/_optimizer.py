@@ -167,7 +167,8 @@ class Optimizer(torch.optim.Optimizer):
 
     def add_param_group(self, param_group: Dict[str, Any]) -> None:
         """Adds a group: {"params": tensors, named parameters or a module, "rule": "adamw", "lr": 1e-3, ...}. Its layout
-        fields (num_heads, split_sizes, transposed, kind) hold for all its parameters."""
+        fields (num_heads, split_sizes, transposed, kind) hold for all its parameters.
+        """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, got {type(param_group)}")
         group = completed(param_group, self.rule, self._given, self._preset, len(self.param_groups))
@@ -283,10 +284,7 @@ class Optimizer(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        if self._distribution is None:
-            self._step()
-        else:
-            self._distribution.report(f"step {self._applied + 1}", self._step)
+        self._step()
         self._applied += 1
         self._whole_state = None
         if self._frozen:
@@ -297,30 +295,42 @@ class Optimizer(torch.optim.Optimizer):
         return loss
 
     def _step(self) -> None:
-        self._follow()
-        core = self._bound
-        core.set_options(self.param_groups)
-        gradients = core.gradients()
-        if getattr(self, "found_inf", None) is not None and not self._unscale(gradients):
-            return
-        if not core.step(gradients):
+        found_inf = self._found_inf()
+        gradients: List[Optional[torch.Tensor]] = []
+
+        def prepare() -> Optional[List[Optional[torch.Tensor]]]:
+            nonlocal gradients
+            self._follow()
+            self._bound.set_options(self.param_groups)
+            gradients = self._bound.gradients()
+            return gradients if found_inf is None or self._unscale(gradients, found_inf) else None
+
+        if self._distribution is not None:
+            self._distribution.step(self._bound, prepare)
+        elif prepare() is not None and not self._bound.step(gradients):  # type: ignore[call-arg]
             self._rebuild()
-            core = self._bound
-            core.step(gradients)
-        for index, _, _, version in core.masters() if self._versions else []:
+            self._bound.step(gradients)  # type: ignore[call-arg]
+        for index, _, _, version in self._bound.masters() if self._versions else []:
             if gradients[index] is not None:
                 self._versions[index] = version
 
-    def _unscale(self, gradients: List[Optional[torch.Tensor]]) -> bool:
-        found_inf: torch.Tensor = self.found_inf  # type: ignore[attr-defined]
+    def _found_inf(self) -> Optional[torch.Tensor]:
+        """What GradScaler has found; over ranks the same on all, so that all skip the step, or none."""
+        found_inf: Optional[torch.Tensor] = getattr(self, "found_inf", None)
+        if self._distribution is None:
+            return found_inf
+        self._distribution.begin(f"step {self._applied + 1}")
+        if found_inf is None:
+            return None
+        found_inf = found_inf.clone()
+        for ranks in self._distribution.groups:
+            ranks.all_reduce(found_inf, "all-reduce of found_inf", largest=True)
+        return found_inf
+
+    def _unscale(self, gradients: List[Optional[torch.Tensor]], found_inf: torch.Tensor) -> bool:
         skips_nonfinite = all(group.get("skip_nonfinite", True) for group in self.param_groups)
-        if self._distribution is not None:  # all ranks skip the step, or none
-            found_inf = found_inf.clone()
-            for ranks in self._distribution.groups:
-                ranks.all_reduce(found_inf, "all-reduce of found_inf", largest=True)
-        return unscale(
-            gradients, self._bound.local_states, found_inf, getattr(self, "grad_scale", None), skips_nonfinite
-        )
+        scale: Optional[torch.Tensor] = getattr(self, "grad_scale", None)
+        return unscale(gradients, self._bound.local_states, found_inf, scale, skips_nonfinite)
 
     def _check_frozen(self) -> None:
         thawed = [name for name, tensor in self._frozen if tensor.requires_grad]
@@ -334,7 +344,8 @@ class Optimizer(torch.optim.Optimizer):
 
     def refresh_recorded(self) -> None:
         """Updates learning rates and other scalars inside CUDA graphs in which steps were captured, for replays that
-        follow on torch's current streams. Raises Error if parameters or the stages of a step have changed since."""
+        follow on torch's current streams. Raises Error if parameters or the stages of a step have changed since.
+        """
         if not self._bound.follow_weights():
             raise Error("refresh_recorded: parameters must be as they were when the step was captured; capture again")
         self._bound.set_options(self.param_groups)
@@ -344,7 +355,8 @@ class Optimizer(torch.optim.Optimizer):
 
     def state_dict(self) -> Dict[str, Any]:
         """Options, names, layouts and state, as plain Python types and tensors. Tensors are references. Where weights
-        are DTensors, so is their state. Where ranks own parameters, all of them call consolidate_state_dict() first."""
+        are DTensors, so is their state. Where ranks own parameters, all of them call consolidate_state_dict() first.
+        """
         partial = self._distribution is not None and not self._is_sharded() and self._distribution.ranks.count > 1
         if partial and self._whole_state is None:
             raise Error(
@@ -364,7 +376,8 @@ class Optimizer(torch.optim.Optimizer):
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
         """Restores state and options. The optimizer must have the same parameters and rules; Error says what differs,
         and nothing has changed then. State keeps its dtype and goes to the parameter's device. Over ranks every rank
-        calls it, with state of whole parameters (of one process, or of any number of ranks) or of DTensors."""
+        calls it, with state of whole parameters (of one process, or of any number of ranks) or of DTensors.
+        """
         state_dict = dict(state_dict)
         for hook in getattr(self, "_optimizer_load_state_dict_pre_hooks", {}).values():
             state_dict = hook(self, state_dict) or state_dict
@@ -410,7 +423,8 @@ class Optimizer(torch.optim.Optimizer):
 
     def diagnostics(self) -> Dict[str, List[Dict[str, float]]]:
         """What the last step did, by parameter: one entry per matrix with step, skipped, updated, r_max, r_q95, c_min,
-        c_mean, damped_share, update_rms, eta_hat, isometry_error. Needs diagnostics=True. Waits for the GPU."""
+        c_mean, damped_share, update_rms, eta_hat, isometry_error. Needs diagnostics=True. Waits for the GPU.
+        """
         if not self._settings["diagnostics"]:
             raise Error("diagnostics: build the optimizer with diagnostics=True")
         return {p.name: self._bound.diagnostics(index) for index, p in enumerate(self._bound.parameters)}
