@@ -167,8 +167,7 @@ class Optimizer(torch.optim.Optimizer):
 
     def add_param_group(self, param_group: Dict[str, Any]) -> None:
         """Adds a group: {"params": tensors, named parameters or a module, "rule": "adamw", "lr": 1e-3, ...}. Its layout
-        fields (num_heads, split_sizes, transposed, kind) hold for all its parameters.
-        """
+        fields (num_heads, split_sizes, transposed, kind) hold for all its parameters."""
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, got {type(param_group)}")
         group = completed(param_group, self.rule, self._given, self._preset, len(self.param_groups))
@@ -306,7 +305,7 @@ class Optimizer(torch.optim.Optimizer):
             return gradients if found_inf is None or self._unscale(gradients, found_inf) else None
 
         if self._distribution is not None:
-            self._distribution.step(self._bound, prepare)
+            self._distribution.step(self._bound, prepare, found_inf is not None and self._host_skips(found_inf))
         elif prepare() is not None and not self._bound.step(gradients):  # type: ignore[call-arg]
             self._rebuild()
             self._bound.step(gradients)  # type: ignore[call-arg]
@@ -328,9 +327,15 @@ class Optimizer(torch.optim.Optimizer):
         return found_inf
 
     def _unscale(self, gradients: List[Optional[torch.Tensor]], found_inf: torch.Tensor) -> bool:
-        skips_nonfinite = all(group.get("skip_nonfinite", True) for group in self.param_groups)
         scale: Optional[torch.Tensor] = getattr(self, "grad_scale", None)
-        return unscale(gradients, self._bound.local_states, found_inf, scale, skips_nonfinite)
+        return unscale(gradients, self._bound.local_states, found_inf, scale, self._skips_nonfinite())
+
+    def _skips_nonfinite(self) -> bool:
+        return all(group.get("skip_nonfinite", True) for group in self.param_groups)
+
+    def _host_skips(self, found_inf: torch.Tensor) -> bool:
+        """Whether the host knows that the step is skipped, as in unscale()."""
+        return (found_inf.device.type == "cpu" or not self._skips_nonfinite()) and found_inf.item() != 0
 
     def _check_frozen(self) -> None:
         thawed = [name for name, tensor in self._frozen if tensor.requires_grad]
@@ -344,8 +349,7 @@ class Optimizer(torch.optim.Optimizer):
 
     def refresh_recorded(self) -> None:
         """Updates learning rates and other scalars inside CUDA graphs in which steps were captured, for replays that
-        follow on torch's current streams. Raises Error if parameters or the stages of a step have changed since.
-        """
+        follow on torch's current streams. Raises Error if parameters or the stages of a step have changed since."""
         if not self._bound.follow_weights():
             raise Error("refresh_recorded: parameters must be as they were when the step was captured; capture again")
         self._bound.set_options(self.param_groups)
@@ -355,8 +359,7 @@ class Optimizer(torch.optim.Optimizer):
 
     def state_dict(self) -> Dict[str, Any]:
         """Options, names, layouts and state, as plain Python types and tensors. Tensors are references. Where weights
-        are DTensors, so is their state. Where ranks own parameters, all of them call consolidate_state_dict() first.
-        """
+        are DTensors, so is their state. Where ranks own parameters, all of them call consolidate_state_dict() first."""
         partial = self._distribution is not None and not self._is_sharded() and self._distribution.ranks.count > 1
         if partial and self._whole_state is None:
             raise Error(
@@ -376,8 +379,7 @@ class Optimizer(torch.optim.Optimizer):
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
         """Restores state and options. The optimizer must have the same parameters and rules; Error says what differs,
         and nothing has changed then. State keeps its dtype and goes to the parameter's device. Over ranks every rank
-        calls it, with state of whole parameters (of one process, or of any number of ranks) or of DTensors.
-        """
+        calls it, with state of whole parameters (of one process, or of any number of ranks) or of DTensors."""
         state_dict = dict(state_dict)
         for hook in getattr(self, "_optimizer_load_state_dict_pre_hooks", {}).values():
             state_dict = hook(self, state_dict) or state_dict
@@ -423,8 +425,7 @@ class Optimizer(torch.optim.Optimizer):
 
     def diagnostics(self) -> Dict[str, List[Dict[str, float]]]:
         """What the last step did, by parameter: one entry per matrix with step, skipped, updated, r_max, r_q95, c_min,
-        c_mean, damped_share, update_rms, eta_hat, isometry_error. Needs diagnostics=True. Waits for the GPU.
-        """
+        c_mean, damped_share, update_rms, eta_hat, isometry_error. Needs diagnostics=True. Waits for the GPU."""
         if not self._settings["diagnostics"]:
             raise Error("diagnostics: build the optimizer with diagnostics=True")
         return {p.name: self._bound.diagnostics(index) for index, p in enumerate(self._bound.parameters)}

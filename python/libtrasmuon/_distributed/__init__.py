@@ -49,13 +49,14 @@ class Distribution:
         self.begin(task)
         together(self.groups, work)
 
-    def step(self, core: Any, prepare: Callable[[], Optional[List[Optional[torch.Tensor]]]]) -> None:
-        """Takes a step with the gradients that `prepare` returns; None: no step. If a rank fails before the exchanges,
-        all raise, or learn why when they have waited in vain (on GPUs)."""
+    def step(self, core: Any, prepare: Callable[[], Optional[List[Optional[torch.Tensor]]]], skipped: bool) -> None:
+        """Takes a step with the gradients that `prepare` returns; none if `skipped`, on all ranks. If a rank fails before
+        the exchanges, all raise, or learn why when they have waited in vain (on GPUs)."""
         own, gradients = Statement(), None
         try:
             gradients = own.attempt(prepare)
-            if gradients is None and own.failure is None:
+            if skipped:
+                own.rethrow()
                 return
             own.text = own.attempt(lambda: core.describe_step(gradients)) or ""
             core.step(gradients or [None] * len(core.tensors), own)

@@ -157,10 +157,10 @@ class ReplicatedCore:
         """In each round every owner steps its next bucket, which travels while the bucket after it is computed. A rank
         that has failed sends its buckets as they are: the others wait for them."""
         under_way: List[Exchange] = []
-        mine_all = self._buckets[self._ranks.rank]
+        own_buckets = self._buckets[self._ranks.rank]
         for turn in range(max(map(len, self._buckets))):
-            if turn < len(mine_all):
-                own.attempt(lambda: self._compute(mine_all[turn], gradients))
+            if turn < len(own_buckets):
+                own.attempt(lambda: self._compute(own_buckets[turn], gradients))
                 if not self._votes:
                     own.rethrow()
             for bucket in (of_rank[turn] for of_rank in self._buckets if turn < len(of_rank)):

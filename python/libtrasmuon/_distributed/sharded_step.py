@@ -41,14 +41,13 @@ class ShardedStep:
     def _ownership(self) -> Ownership:
         count = ctypes.c_size_t()
         check(lib.trasmuon_sharded_step_ownership(self._handle, count, None, None, None))
-        owners, balance, idle = ((ctypes.c_int * count.value)(), ctypes.c_double(), ctypes.c_int())
+        owners, balance, idle = (ctypes.c_int * count.value)(), ctypes.c_double(), ctypes.c_int()
         check(lib.trasmuon_sharded_step_ownership(self._handle, None, owners, balance, idle))
         return Ownership(list(owners), balance.value, idle.value)
 
     def run(self, own: Statement) -> None:
         """Takes a step with the gradients that were lent to the core. Weights and state are written by the last call;
-        if anything raises before, they are as they were. The votes of the ranks travel with the sums.
-        """
+        if anything raises before, they are as they were. The votes of the ranks travel with the sums."""
         numbers: Callable[[int], torch.Tensor] = lambda size: torch.empty(
             size, dtype=torch.float64, device=self._device
         )
@@ -56,7 +55,7 @@ class ShardedStep:
         packed, norms = numbers(self._sums + self._ranks.count * self.votes).zero_(), numbers(self._norms)
         sums = packed[: self._sums]
         sent, received = sum(self._to_owners), sum(self._from_holders)
-        rows, returned, gathered, directions = (memory(sent), memory(sent), memory(received), memory(received))
+        rows, returned, gathered, directions = memory(sent), memory(sent), memory(received), memory(received)
         travels = len(self.ownership.owners) > 0
         there, back = self._to_owners, self._from_holders
         ranks, core = self._ranks, self._core
