@@ -283,10 +283,7 @@ class Optimizer(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        if self._distribution is None:
-            self._step()
-        else:
-            self._distribution.report(f"step {self._applied + 1}", self._step)
+        self._step()
         self._applied += 1
         self._whole_state = None
         if self._frozen:
@@ -297,30 +294,48 @@ class Optimizer(torch.optim.Optimizer):
         return loss
 
     def _step(self) -> None:
-        self._follow()
-        core = self._bound
-        core.set_options(self.param_groups)
-        gradients = core.gradients()
-        if getattr(self, "found_inf", None) is not None and not self._unscale(gradients):
-            return
-        if not core.step(gradients):
+        found_inf = self._found_inf()
+        gradients: List[Optional[torch.Tensor]] = []
+
+        def prepare() -> Optional[List[Optional[torch.Tensor]]]:
+            nonlocal gradients
+            self._follow()
+            self._bound.set_options(self.param_groups)
+            gradients = self._bound.gradients()
+            return gradients if found_inf is None or self._unscale(gradients, found_inf) else None
+
+        if self._distribution is not None:
+            self._distribution.step(self._bound, prepare, found_inf is not None and self._host_skips(found_inf))
+        elif prepare() is not None and not self._bound.step(gradients):  # type: ignore[call-arg]
             self._rebuild()
-            core = self._bound
-            core.step(gradients)
-        for index, _, _, version in core.masters() if self._versions else []:
+            self._bound.step(gradients)  # type: ignore[call-arg]
+        for index, _, _, version in self._bound.masters() if self._versions else []:
             if gradients[index] is not None:
                 self._versions[index] = version
 
-    def _unscale(self, gradients: List[Optional[torch.Tensor]]) -> bool:
-        found_inf: torch.Tensor = self.found_inf  # type: ignore[attr-defined]
-        skips_nonfinite = all(group.get("skip_nonfinite", True) for group in self.param_groups)
-        if self._distribution is not None:  # all ranks skip the step, or none
-            found_inf = found_inf.clone()
-            for ranks in self._distribution.groups:
-                ranks.all_reduce(found_inf, "all-reduce of found_inf", largest=True)
-        return unscale(
-            gradients, self._bound.local_states, found_inf, getattr(self, "grad_scale", None), skips_nonfinite
-        )
+    def _found_inf(self) -> Optional[torch.Tensor]:
+        """What GradScaler has found; over ranks the same on all, so that all skip the step, or none."""
+        found_inf: Optional[torch.Tensor] = getattr(self, "found_inf", None)
+        if self._distribution is None:
+            return found_inf
+        self._distribution.begin(f"step {self._applied + 1}")
+        if found_inf is None:
+            return None
+        found_inf = found_inf.clone()
+        for ranks in self._distribution.groups:
+            ranks.all_reduce(found_inf, "all-reduce of found_inf", largest=True)
+        return found_inf
+
+    def _unscale(self, gradients: List[Optional[torch.Tensor]], found_inf: torch.Tensor) -> bool:
+        scale: Optional[torch.Tensor] = getattr(self, "grad_scale", None)
+        return unscale(gradients, self._bound.local_states, found_inf, scale, self._skips_nonfinite())
+
+    def _skips_nonfinite(self) -> bool:
+        return all(group.get("skip_nonfinite", True) for group in self.param_groups)
+
+    def _host_skips(self, found_inf: torch.Tensor) -> bool:
+        """Whether the host knows that the step is skipped, as in unscale()."""
+        return (found_inf.device.type == "cpu" or not self._skips_nonfinite()) and found_inf.item() != 0
 
     def _check_frozen(self) -> None:
         thawed = [name for name, tensor in self._frozen if tensor.requires_grad]

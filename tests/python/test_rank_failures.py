@@ -17,7 +17,7 @@ from rank_processes import error_of, run_ranks
 import libtrasmuon
 from libtrasmuon import Error, ExchangeError
 
-TIMEOUT, PATIENCE = 8.0, 10.0  # seconds: a busy machine must not be taken for a lost rank
+TIMEOUT, PATIENCE = (8.0, 10.0)  # seconds: a busy machine must not be taken for a lost rank
 LAYOUTS = ["replicated"] + (["sharded"] if TORCH >= (2, 6) else [])
 
 
@@ -135,7 +135,7 @@ def _lose(rank, layout, exchange, what):
     new_gradients(2)
     before = bits()
     if rank.rank == 2:
-        if what == "refuses":
+        if what in ("refuses", "leaves"):
             optimizer.param_groups[0]["lr"] = -1.0
         else:
             actions = {
@@ -144,24 +144,32 @@ def _lose(rank, layout, exchange, what):
                 "slow": lambda: time.sleep(TIMEOUT + PATIENCE + 2),
             }
             _at_exchange(exchange, actions[what])
+    if what == "leaves":  # as on GPUs, where ranks do not vote
+        optimizer._bound._votes = False
     begin = time.monotonic()
-    text = error_of(Error if what == "refuses" and rank.rank == 2 else ExchangeError, optimizer.step)
+    together = what == "refuses" or (what == "leaves" and rank.rank == 2)
+    text = error_of(Error if together else ExchangeError, optimizer.step)
     assert optimizer.applied_steps == 2 and equal(bits(), before)
-    if rank.rank != 2:
+    if what == "refuses":
+        assert "lr must be" in text and (rank.rank == 2 or text.startswith("step 3: rank 2: ")), text
+        if rank.rank == 2:
+            optimizer.param_groups[0]["lr"] = 0.01
+        optimizer.step()  # nothing is broken
+        assert optimizer.applied_steps == 3
+        optimizer.param_groups[0]["lr"] = 0.02 if rank.rank == 1 else 0.01
+        text = error_of(Error, optimizer.step)
+        assert "step 4: ranks 0 and 1 must agree" in text and "lr = 0.02" in text, text
+    elif rank.rank != 2:
         assert time.monotonic() - begin < TIMEOUT + PATIENCE + 3
         assert text.startswith("step 3: ") and f"failed on rank {rank.rank} of 3: " in text, text
-        expected = (
-            "rank 2 has left: trasmuon: lr must be"
-            if what == "refuses"
-            else f"no answer within {PATIENCE:g} s from rank 2"
-        )
-        assert expected in text, text
-    if what == "refuses":
+        gone = f"no answer within {PATIENCE:g} s from rank 2"
+        assert ("rank 2 has left: trasmuon: lr must be" if what == "leaves" else gone) in text, text
+    if what == "leaves":
         dist.barrier()  # the others must find it alive
 
 
 CASES = [(layout, 0, what) for layout in LAYOUTS for what in ("killed", "stopped", "slow", "refuses")]
-CASES += [(layout, 3, "killed") for layout in LAYOUTS]
+CASES += [(layout, 3, "killed") for layout in LAYOUTS] + [("replicated", 0, "leaves")]
 
 
 def test_lost_ranks_are_named_and_nothing_has_changed():

@@ -6,7 +6,7 @@ import torch
 
 from .._core import CoreGroup
 from .._library import Error, ExchangeError
-from .agree import together
+from .agree import Statement, together
 from .ranks import Ranks
 from .replicated import ReplicatedCore
 
@@ -49,11 +49,17 @@ class Distribution:
         self.begin(task)
         together(self.groups, work)
 
-    def report(self, task: str, work: Callable[[], None]) -> None:
-        """Runs the work of one rank. If it raises, the others learn why when they have waited in vain."""
-        self.begin(task)
+    def step(self, core: Any, prepare: Callable[[], Optional[List[Optional[torch.Tensor]]]], skipped: bool) -> None:
+        """Takes a step with the gradients that `prepare` returns; none if `skipped`, on all ranks. If a rank fails before
+        the exchanges, all raise, or learn why when they have waited in vain (on GPUs)."""
+        own, gradients = Statement(), None
         try:
-            work()
+            gradients = own.attempt(prepare)
+            if skipped:
+                own.rethrow()
+                return
+            own.text = own.attempt(lambda: core.describe_step(gradients)) or ""
+            core.step(gradients or [None] * len(core.tensors), own)
         except ExchangeError:
             raise
         except Exception as failure:

@@ -1,65 +1,92 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work that all ranks do together, or none."""
+"""Ranks that agree before they go on. If one cannot, all raise the reason, and nobody is left waiting."""
 import ctypes
-from typing import Callable, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence
 
 import torch
 
-from .._library import Error, check, lib, text_of
+from .._library import Error, ExchangeError, check, lib, text_of
 from .ranks import Ranks
+
+_SPARE = 12  # bits of a hash that do not fit into a double
+
+
+class Statement:
+    """What a rank has to say: a text that must be the same on all ranks, or why it cannot go on."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.failure: Optional[Exception] = None
+
+    def attempt(self, work: Callable[[], Any]) -> Any:
+        """Does work, unless this rank has failed before; notes if it fails. Failed exchanges are raised at once."""
+        if self.failure is None:
+            try:
+                return work()
+            except ExchangeError:
+                raise
+            except Exception as failure:
+                self.failure = failure
+
+    def rethrow(self) -> None:
+        if self.failure is not None:
+            raise self.failure
+
+    def message(self) -> str:
+        if self.failure is None or isinstance(self.failure, Error):
+            return self.text if self.failure is None else str(self.failure)
+        return f"{type(self.failure).__name__}: {self.failure}"
+
+    def vote(self) -> float:
+        """A number that sums with zeros exactly: a hash of the text, or -1."""
+        value = ctypes.c_uint64()
+        check(lib.trasmuon_fingerprint(self.text.encode(), ctypes.byref(value)))
+        return -1.0 if self.failure is not None else float(value.value >> _SPARE)
+
+
+def settle(ranks: Ranks, own: Statement, votes: Sequence[float]) -> None:
+    """Compares the statements of all ranks, whose votes are the same on every rank. If one has failed or differs, the
+    statement has failed afterwards on all, with the reason, or with the first line that differs and the two ranks.
+    """
+    failed = [rank for rank, vote in enumerate(votes) if vote == -1]
+    if failed:
+        reason = _shared(ranks, own.message(), failed[0])
+        own.failure = own.failure or Error(f"{ranks.task}: rank {failed[0]}: {reason}")
+        return
+    for rank in range(1, ranks.count):
+        if votes[rank] != votes[0]:
+            first, other = (_shared(ranks, own.text, source) for source in (0, rank))
+            difference = text_of(lib.trasmuon_first_difference, first.encode(), other.encode())
+            own.failure = Error(f"{ranks.task}: ranks 0 and {rank} must agree, got in {difference}")
+            return
+
+
+def compare(ranks: Ranks, own: Statement) -> None:
+    """Lets all ranks vote, and settles. Every rank must call it."""
+    votes = torch.zeros(ranks.count, dtype=torch.float64)
+    votes[ranks.rank] = own.vote()
+    ranks.all_reduce(votes, "comparison of the ranks")
+    settle(ranks, own, votes.tolist())
 
 
 def together(groups: Sequence[Ranks], work: Callable[[], str]) -> None:
     """Runs `work` on every rank, which returns a text that must be the same on all ranks of all groups. If it raises on
-    one rank, all raise: nobody is left waiting. If the texts differ, raises Error with the first line that differs and
-    the two ranks."""
-    text, failure = "", None
-    try:
-        text = work()
-    except Exception as error:  # is raised below, once the others know
-        failure = error
+    one rank, or the texts differ, all raise."""
+    own = Statement()
+    own.text = own.attempt(work) or ""
     for ranks in groups:
-        failure = _compared(ranks, text, failure)
-    if failure is not None:
-        raise failure
+        compare(ranks, own)
+    own.rethrow()
 
 
-def _compared(ranks: Ranks, text: str, failure: Optional[Exception]) -> Optional[Exception]:
-    """The failure of this rank or, if it has none, what is wrong with another."""
-    message = text if failure is None else _text_of_failure(failure)
-    # One row per rank: failed, size and hash of the message. The sum over ranks gathers the rows.
-    table = torch.zeros(ranks.count, 3, dtype=torch.int64)
-    table[ranks.rank] = torch.tensor([failure is not None, len(message.encode()), _fingerprint(message)])
-    ranks.all_reduce(table, "comparison of the ranks")
-    failed, sizes, hashes = table.t().tolist()
-    if any(failed):
-        rank = failed.index(1)
-        reason = _shared(ranks, message, sizes[rank], rank)
-        return failure or Error(f"{ranks.task}: rank {rank}: {reason}")
-    for rank in range(1, ranks.count):
-        if hashes[rank] != hashes[0]:
-            first, other = _shared(ranks, text, sizes[0], 0), _shared(ranks, text, sizes[rank], rank)
-            difference = text_of(lib.trasmuon_first_difference, first.encode(), other.encode())
-            return Error(f"{ranks.task}: ranks 0 and {rank} must agree, got in {difference}")
-    return None
-
-
-def _text_of_failure(failure: Exception) -> str:
-    return str(failure) if isinstance(failure, Error) else f"{type(failure).__name__}: {failure}"
-
-
-def _fingerprint(text: str) -> int:
-    value = ctypes.c_uint64()
-    check(lib.trasmuon_fingerprint(text.encode(), ctypes.byref(value)))
-    return ctypes.c_int64(value.value).value
-
-
-def _shared(ranks: Ranks, text: str, size: int, source: int) -> str:
-    """The text of one rank, on all. `size` is the number of its bytes."""
-    if size == 0:
-        return ""
-    data = torch.zeros(size, dtype=torch.uint8)
-    if ranks.rank == source:
-        data = torch.tensor(list(text.encode()), dtype=torch.uint8)
-    ranks.broadcast(data, source, f"broadcast of a description from rank {source}")
+def _shared(ranks: Ranks, text: str, source: int) -> str:
+    """The text of one rank, on all."""
+    name = f"broadcast of a description from rank {source}"
+    data = torch.tensor(list(text.encode()), dtype=torch.uint8)
+    size = torch.tensor([data.numel()])
+    ranks.broadcast(size, source, name)
+    if ranks.rank != source:
+        data = torch.zeros(int(size.item()), dtype=torch.uint8)
+    if data.numel() > 0:
+        ranks.broadcast(data, source, name)
     return bytes(data.tolist()).decode()

@@ -6,7 +6,8 @@ import torch
 
 from .._core import Core, CoreGroup, Master, StateTensors
 from .._library import Error, lib, text_of
-from .buckets import fill_buckets
+from .agree import Statement, compare
+from .buckets import Bucket, fill_buckets
 from .owners import Ownership, assign_owners, step_cost
 from .ranks import Exchange, Ranks
 
@@ -49,6 +50,7 @@ class ReplicatedCore:
         self._known = [(tensor.dtype, tensor.shape, tensor.device) for tensor in self.tensors]
         self._state = [tensor for index in self._slots for tensor in self.states[index].values()]
         self._kept: List[torch.Tensor] = []
+        self._votes = ranks.count > 1 and all(tensor.device.type == "cpu" for tensor in self.tensors)
 
     def _assign(self, rules: Sequence[str], known: Mapping[int, int]) -> List[int]:
         """Owners stay as they are; new parameters are distributed among themselves."""
@@ -101,30 +103,48 @@ class ReplicatedCore:
     def gradients(self) -> List[Optional[torch.Tensor]]:
         return [tensor.grad for tensor in self.tensors]
 
-    def step(self, gradients: Sequence[Optional[torch.Tensor]]) -> bool:
-        own = [gradient if self._keeps(index) else None for index, gradient in enumerate(gradients)]
-        self._core.check_gradients(own)  # all, before anything is changed
+    def describe_step(self, gradients: Sequence[Optional[torch.Tensor]]) -> str:
+        """What all ranks must have in common in a step: options, and which gradients AdamW has."""
+        missing = [
+            f"gradient of '{parameter.name}' is missing\n"
+            for parameter, owner, gradient in zip(self.parameters, self.owners, gradients)
+            if owner == EVERYBODY and gradient is None
+        ]
+        return self.describe() + "".join(missing) if self._votes else ""
+
+    def step(self, gradients: Sequence[Optional[torch.Tensor]], own: Statement) -> None:
+        """Takes a step, unless this rank or another has failed: then all raise. On GPUs the host would have to wait for
+        the votes, so only the rank that fails raises there."""
+        kept = [gradient if self._keeps(index) else None for index, gradient in enumerate(gradients)]
+        own.attempt(lambda: self._core.check_gradients(kept))  # all, before anything is changed
+        if not self._votes:
+            own.rethrow()
         if self._ranks.count == 1:
-            return self._core.step(own)
-        self._keep_state()
+            self._core.step(kept)
+            return
+        has_copy = bool(own.attempt(self._keep_state))
         try:
-            self._exchange(own)
+            self._exchange(kept, own)
+            if self._votes:
+                compare(self._ranks, own)
+            own.rethrow()
         except BaseException:
-            for state, kept in zip(self._state, self._kept):
-                state.copy_(kept)
+            for state, copy in zip(self._state, self._kept if has_copy else []):
+                state.copy_(copy)
             self._release()
             raise
         for bucket in (bucket for of_rank in self._buckets for bucket in of_rank):
             for index, slot in zip(bucket.indices, bucket.slots):
                 self.tensors[index].copy_(slot)
         self._release()
-        return self._core.step(self._only(own, [i for i, owner in enumerate(self.owners) if owner == EVERYBODY]))
+        self._core.step(self._only(kept, [i for i, owner in enumerate(self.owners) if owner == EVERYBODY]))
 
-    def _keep_state(self) -> None:
+    def _keep_state(self) -> bool:
         if not self._kept:
             self._kept = [torch.empty_like(state) for state in self._state]
         for state, kept in zip(self._state, self._kept):
             kept.copy_(state)
+        return True
 
     @staticmethod
     def _only(gradients: Sequence[Optional[torch.Tensor]], indices: Sequence[int]) -> List[Optional[torch.Tensor]]:
@@ -133,15 +153,16 @@ class ReplicatedCore:
             chosen[index] = gradients[index]
         return chosen
 
-    def _exchange(self, gradients: Sequence[Optional[torch.Tensor]]) -> None:
-        """In each round every owner steps its next bucket, which travels while the bucket after it is computed."""
+    def _exchange(self, gradients: Sequence[Optional[torch.Tensor]], own: Statement) -> None:
+        """In each round every owner steps its next bucket, which travels while the bucket after it is computed. A rank
+        that has failed sends its buckets as they are: the others wait for them."""
         under_way: List[Exchange] = []
+        own_buckets = self._buckets[self._ranks.rank]
         for turn in range(max(map(len, self._buckets))):
-            own = self._buckets[self._ranks.rank]
-            if turn < len(own):
-                for index, slot in zip(own[turn].indices, own[turn].slots):
-                    slot.copy_(self.tensors[index])
-                self._core.step(self._only(gradients, own[turn].indices))
+            if turn < len(own_buckets):
+                own.attempt(lambda: self._compute(own_buckets[turn], gradients))
+                if not self._votes:
+                    own.rethrow()
             for bucket in (of_rank[turn] for of_rank in self._buckets if turn < len(of_rank)):
                 mine = bucket.owner == self._ranks.rank
                 buffer = self._buffers[turn] if mine else bucket.allocate()
@@ -149,6 +170,11 @@ class ReplicatedCore:
                 under_way.append(self._ranks.start_broadcast(buffer, bucket.owner, name))
         for exchange in under_way:
             self._ranks.wait(exchange)
+
+    def _compute(self, bucket: Bucket, gradients: Sequence[Optional[torch.Tensor]]) -> None:
+        for index, slot in zip(bucket.indices, bucket.slots):
+            slot.copy_(self.tensors[index])
+        self._core.step(self._only(gradients, bucket.indices))
 
     def _release(self) -> None:
         for rank, buckets in enumerate(self._buckets):

@@ -7,6 +7,7 @@ import torch
 from .._core import BoundParameter, Core, CoreGroup, Master, StateTensors
 from .._library import Error, lib, text_of
 from .._state import StateSpec
+from .agree import Statement
 from .dtensors import copy_part, local_gradient, local_of, place_of, placed_state
 from .owners import Ownership
 from .ranks import Ranks
@@ -125,11 +126,16 @@ class ShardedCore:
             found.append(gradient)
         return found
 
-    def step(self, gradients: Sequence[Optional[torch.Tensor]]) -> bool:
-        self._core.lend_gradients(gradients)
-        self._step.run()
+    def describe_step(self, gradients: Sequence[Optional[torch.Tensor]]) -> str:
+        """What all ranks must have in common in a step."""
+        return self.describe() if self._step.votes else ""
+
+    def step(self, gradients: Sequence[Optional[torch.Tensor]], own: Statement) -> None:
+        """Takes a step, unless this rank or another has failed: then all raise. On GPUs the host would have to wait for
+        the votes, so only the rank that fails raises there."""
+        own.attempt(lambda: self._core.lend_gradients(gradients))
+        self._step.run(own)
         self._core.note_written()
-        return True
 
     # ---- State ---------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import torch
 from .._core import Core
 from .._library import check, handle_of, lib, number_of
 from .._tensors import WIRES
+from .agree import Statement, settle
 from .owners import Ownership
 from .ranks import Ranks
 
@@ -35,6 +36,7 @@ class ShardedStep:
         self._sums, self._norms = sums.value, norms.value
         self._to_owners, self._from_holders = list(to_owners), list(from_holders)
         self.ownership = self._ownership()
+        self.votes = ranks.count > 1 and device.type == "cpu"
 
     def _ownership(self) -> Ownership:
         count = ctypes.c_size_t()
@@ -43,14 +45,15 @@ class ShardedStep:
         check(lib.trasmuon_sharded_step_ownership(self._handle, None, owners, balance, idle))
         return Ownership(list(owners), balance.value, idle.value)
 
-    def run(self) -> None:
+    def run(self, own: Statement) -> None:
         """Takes a step with the gradients that were lent to the core. Weights and state are written by the last call;
-        if anything raises before, they are as they were."""
+        if anything raises before, they are as they were. The votes of the ranks travel with the sums."""
         numbers: Callable[[int], torch.Tensor] = lambda size: torch.empty(
             size, dtype=torch.float64, device=self._device
         )
         memory: Callable[[int], torch.Tensor] = lambda size: torch.empty(size, dtype=torch.uint8, device=self._device)
-        sums, norms = numbers(self._sums), numbers(self._norms)
+        packed, norms = numbers(self._sums + self._ranks.count * self.votes).zero_(), numbers(self._norms)
+        sums = packed[: self._sums]
         sent, received = sum(self._to_owners), sum(self._from_holders)
         rows, returned, gathered, directions = memory(sent), memory(sent), memory(received), memory(received)
         travels = len(self.ownership.owners) > 0
@@ -58,9 +61,16 @@ class ShardedStep:
         ranks, core = self._ranks, self._core
         try:
             gradients = (core.gradient_address, len(core.tensors))
-            self._call(lib.trasmuon_sharded_step_momentum, *gradients, *_span(sums))
-            if self._sums:
-                ranks.all_reduce(sums, "all-reduce of column energies")
+            own.attempt(lambda: self._call(lib.trasmuon_sharded_step_momentum, *gradients, *_span(sums)))
+            if self.votes:
+                packed[self._sums + ranks.rank] = own.vote()
+            else:
+                own.rethrow()
+            if packed.numel() > 0:
+                ranks.all_reduce(packed, "all-reduce of column energies")
+            if self.votes:
+                settle(ranks, own, packed[self._sums :].tolist())
+                own.rethrow()
             self._call(lib.trasmuon_sharded_step_pack, *_span(sums), *_span(rows))
             if travels:
                 ranks.all_to_all(rows, there, gathered, back, "all-to-all of momentum rows")
