@@ -10,7 +10,8 @@ trasmuon-pytorch==0.1.0`). Needs torch 2.6 or later.
 
 The matrices have the shapes of GPT-2 small, by default at half its width. "copies": every rank has whole weights and the same gradients (DDP).
 "rows": DTensors sharded by rows (FSDP2). Bytes are those that the kernel has sent over the processes' TCP connections.
-All processes share the machine's cores: this shows what exchanges cost, not what more machines gain. Peers iterate in
+All processes share the machine's cores: this shows what exchanges cost, not what more machines gain. CPU seconds are
+those of all processes together, which other programs disturb less. Peers iterate in
 bf16 with torch's products and run without torch.compile, which is made for GPUs; their times on a CPU say little.
 """
 import argparse
@@ -104,15 +105,16 @@ def measure(make, options, mesh):
         optimizer.step()
     except Exception as error:  # a peer's; all ranks meet the same one
         return f"{type(error).__name__}: {error}".split("\n")[0]
-    seconds, sent = [], 0
+    seconds, sent, cpu = [], 0, time.process_time()
     for _ in range(options.steps):
         dist.barrier()
         before, start = tcp_bytes_sent(), time.perf_counter()
         optimizer.step()
         seconds.append(time.perf_counter() - start)
         sent += tcp_bytes_sent() - before
+    cpu = time.process_time() - cpu
     dist.barrier()
-    return {"seconds": seconds, "bytes": sent / options.steps, "state": state_bytes(optimizer)}
+    return {"seconds": seconds, "cpu": cpu / options.steps, "bytes": sent / options.steps, "state": state_bytes(optimizer)}
 
 
 def run(rank, ranks, folder, options):
@@ -152,6 +154,7 @@ def launch(ranks, options):
         of_ranks = [results[name] for results in every]
         found[name] = {
             "seconds": statistics.median(max(times) for times in zip(*(r["seconds"] for r in of_ranks))),
+            "cpu_seconds_of_all": sum(r["cpu"] for r in of_ranks),
             "wire_bytes_per_parameter": sum(r["bytes"] for r in of_ranks) / parameters,
             "largest_state_bytes_per_parameter": max(r["state"] for r in of_ranks) / parameters,
         }
@@ -182,7 +185,8 @@ def main():
         for name, first in rounds[0][ranks].items():
             row = {"processes": ranks, "optimizer": name, **first}
             if "seconds" in first:
-                row["seconds"] = [r[ranks][name]["seconds"] for r in rounds]
+                for field in ("seconds", "cpu_seconds_of_all"):
+                    row[field] = [r[ranks][name][field] for r in rounds]
                 row["bound_bytes_per_parameter"] = bound(name.rsplit(", ", 1)[1], ranks)
             rows.append(row)
             print(json.dumps(row), flush=True)
