@@ -203,7 +203,7 @@ int main_of(int argc, char** argv) {
   const nlohmann::json copies = measure(setup, false, parameters), rows = measure(setup, true, parameters);
   if (path.empty()) return 0;
   std::string command = "bench_distributed";
-  for (int i = 1; i < argc; ++i) command += std::string(" ") + argv[i];
+  for (int i = 1; i < argc; ++i) command += " " + std::filesystem::path(argv[i]).filename().string();
   const Machine machine = describe_machine(0, "LibTorch " TORCH_VERSION ", Gloo over TCP on loopback");
   std::ofstream(path) << nlohmann::json{{"benchmark", "bench_distributed"},
                                         {"command", command},

@@ -23,6 +23,7 @@ import platform
 import socket
 import statistics
 import struct
+import subprocess
 import sys
 import tempfile
 import time
@@ -166,6 +167,13 @@ def bound(layout, ranks):
     return 4 * (ranks - 1) if layout == "copies" else 4 * (ranks - 1) / ranks
 
 
+def version_of(folder):
+    """The commit of a clone, or the packages that pip has put into a folder."""
+    commit = subprocess.run(["git", "-C", folder, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    packages = [path.stem for path in pathlib.Path(folder).glob("*.dist-info")]
+    return " ".join(packages) or commit.stdout.strip()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("library")
@@ -194,10 +202,15 @@ def main():
         cpu = next((line.split(": ")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "")
         record = {
             "benchmark": "bench_distributed.py",
-            "command": " ".join(["benchmarks/python/bench_distributed.py", "LIBRARY", *sys.argv[2:]]),
+            "command": " ".join(["benchmarks/python/bench_distributed.py", *map(os.path.basename, sys.argv[1:])]),
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "machine": {"cpu": cpu, "cores": len(os.sched_getaffinity(0)), "python": platform.python_version(),
                         "torch": torch.__version__},
+            "peers": {
+                name: version_of(folder)
+                for name, folder in (("dion", options.dion), ("release", options.release))
+                if folder
+            },
             "threads_per_process": "cores / processes, at least one",
             "layers": options.layers,
             "width": options.width,
