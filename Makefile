@@ -46,7 +46,9 @@ test-libtorch2: ## build the LibTorch tests with the torch 2.x of make test-torc
 test-python-ecosystem: ## run examples/python with Trainer, Accelerate and Lightning from PyPI
 	@$(MAKE) test-torch2
 	@build/python/torch2/bin/pip --disable-pip-version-check install -q transformers accelerate lightning tensorboard
-	@for example in examples/python/*.py; do echo "$$example"; build/python/torch2/bin/python "$$example" || exit 1; done
+	@for example in examples/python/*.py; do echo "$$example"; \
+	  case $$example in */ddp.py | */fsdp2.py) run='-m torch.distributed.run --standalone --nproc-per-node 2';; *) run=;; esac; \
+	  build/python/torch2/bin/python $$run "$$example" || exit 1; done
 
 wheel: ## build a Python wheel into dist/, with the CUDA backend where nvcc is found
 	@tools/setup build python

@@ -219,7 +219,7 @@ int main_of(int argc, char** argv) {
                                         {"layers", setup.layers},
                                         {"parameters", parameters},
                                         {"replicated, f32 weights", copies},
-                                        {"sharded, bf16 wire", rows}}
+                                        {"sharded, 16-bit wire", rows}}
                              .dump(1)
                       << "\n";
   return 0;

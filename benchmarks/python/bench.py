@@ -4,6 +4,8 @@
 
     benchmarks/python/bench.py BUILD/src/libtrasmuon.so --device cuda [--only NAME ...] [--no-peers] [--json FILE]
     benchmarks/python/bench.py BUILD/src/libtrasmuon.so --device cpu [--rounds N] [--threads N] [--quick] [--json FILE]
+
+With --release FOLDER and --dion FOLDER also beside the authors' package and microsoft/dion.
 """
 import argparse
 import os
@@ -15,6 +17,7 @@ import sys
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "python"))  # the package of this tree
 
+import other_packages
 from models import MODELS, SHAPES
 
 
@@ -32,6 +35,7 @@ def main():
     on_cpu.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)),
                         help="of both sides (default: all cores)")
     on_cpu.add_argument("--quick", action="store_true", help="one layer of GPT-2 small instead of twelve")
+    other_packages.add_arguments(parser)
     arguments = parser.parse_args()
     os.environ["TRASMUON_LIBRARY"] = arguments.library  # read when the package is imported
     if arguments.device == "cuda":

@@ -7,6 +7,7 @@ import sys
 import torch
 
 import libtrasmuon
+import other_packages
 from libtrasmuon import TrasMuon
 from models import MODELS, SHAPES, parameters
 from torch_trasmuon import TorchTrasMuon
@@ -55,12 +56,13 @@ def _ours(kind, tensors, **options):
     return times, [optimizer.state_bytes() / 2**20, optimizer.workspace_bytes() / 2**20]
 
 
-def _peers(tensors):
+def _peers(tensors, arguments):
     yield "torch AdamW, fused (elementwise, for scale)", torch.optim.AdamW(tensors, fused=True).step
     if hasattr(torch.optim, "Muon"):
         yield "torch.optim.Muon", torch.optim.Muon(tensors).step
     yield "TrasMuon in torch, eager", TorchTrasMuon(tensors).step
     yield "TrasMuon in torch, compiled", TorchTrasMuon(tensors, compiled=True).step
+    yield from other_packages.steps(tensors, arguments)
 
 
 class _Report:
@@ -85,7 +87,7 @@ class _Report:
                 json.dump(self._result, file, indent=1)
 
 
-def _time_model(name, shapes, with_peers, report):
+def _time_model(name, shapes, arguments, report):
     report.begin(name, shapes)
     tensors = parameters(shapes, torch.float32, "cuda")
     for kind in (TrasMuon, libtrasmuon.NorMuon, libtrasmuon.Muon, libtrasmuon.AdamW):
@@ -95,7 +97,9 @@ def _time_model(name, shapes, with_peers, report):
                    *_ours(TrasMuon, tensors, ns_precision=precision))
     report.add("ours, trasmuon, bf16 weights and gradients",
                *_ours(TrasMuon, parameters(shapes, torch.bfloat16, "cuda")))
-    for peer, step in _peers(tensors) if with_peers else ():
+    if arguments.dion:
+        report.add("ours, dion, rank 1/4", *_ours(libtrasmuon.Dion, tensors, rank_fraction=0.25))
+    for peer, step in () if arguments.no_peers else _peers(tensors, arguments):
         report.add(peer, _milliseconds(step))
 
 
@@ -108,7 +112,7 @@ def run(arguments):
         alone = {name: shapes for name, shapes in {**MODELS, **SHAPES}.items() if name in arguments.only}
     else:
         for name, shapes in MODELS.items():
-            _time_model(name, shapes, not arguments.no_peers, report)
+            _time_model(name, shapes, arguments, report)
             torch.cuda.empty_cache()
     for name, shapes in alone.items():
         report.begin(name, shapes)

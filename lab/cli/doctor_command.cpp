@@ -11,6 +11,10 @@
 #include <sstream>
 
 #include "lab/cli/commands.h"
+#include "lab/data/decode.h"
+#include "lab/data/default_text.h"
+#include "lab/data/image_set.h"
+#include "lab/data/inflate.h"
 #include "lab/recipe/files.h"
 #include "lab/records/blas.h"
 #include "lab/records/machine.h"
@@ -92,6 +96,28 @@ std::string cuda() {
          "; language and vision run there with device = cuda and a LibTorch for CUDA";
 }
 
+std::string default_text_state() {
+  const fs::path folder = default_text_folder();
+  if (folder.empty()) return fmt::format("not installed. On Debian: apt-get install {}", kDefaultTextPackage);
+  return folder.string();
+}
+
+std::string default_images_state() {
+  std::error_code error;
+  if (fs::is_directory(kFashionMnistFolder, error)) return kFashionMnistFolder;
+  return "not installed. On Debian: apt-get install dataset-fashion-mnist";
+}
+
+std::string codecs() {
+  std::vector<std::string> have, lack;
+  (kHasGzip ? have : lack).emplace_back("gzip");
+  (kHasJpeg ? have : lack).emplace_back("JPEG");
+  (kHasPng ? have : lack).emplace_back("PNG");
+  std::string text = have.empty() ? "none" : joined(have, ", ");
+  if (!lack.empty()) text += fmt::format("; not {}: on Debian `tools/setup lab`, then build again", joined(lack, ", "));
+  return text;
+}
+
 void line(const char* what, const std::string& value) { print(stdout, "{:<14} {}\n", what, value); }
 
 }  // namespace
@@ -108,6 +134,9 @@ int doctor_command() {
   const std::string gnuplot = program_on_path("gnuplot");
   line("gnuplot",
        gnuplot.empty() ? "not found: reports have no figures. On Debian: apt-get install gnuplot-nox" : gnuplot);
+  line("default text", default_text_state());
+  line("default images", default_images_state());
+  line("image files", codecs());
   std::vector<std::string> folders, names;
   for (const fs::path& folder : recipe_folders()) folders.push_back(folder.string());
   for (const Study* study : studies()) names.emplace_back(study->name());

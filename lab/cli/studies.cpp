@@ -3,6 +3,7 @@
 #include "lab/mechanistic/study.h"
 #include "lab/pinn/study.h"
 #include "lab/study/registry.h"
+#include "lab/vision/study.h"
 
 namespace trasmuon::lab {
 
@@ -12,6 +13,7 @@ const std::vector<const Study*>& known_studies() {
       &mechanistic_study(),
       &pinn_study(),
       &language_study(),
+      &vision_study(),
   };
   return all;
 }

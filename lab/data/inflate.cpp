@@ -23,6 +23,8 @@ struct Stream : z_stream {
 
 }  // namespace
 
+const bool kHasGzip = true;
+
 std::vector<std::uint8_t> inflate_gzip(std::span<const std::uint8_t> compressed, const std::string& name) {
   Stream stream;
   if (!stream.ready) throw Error(name + ": zlib cannot start; is there memory?");

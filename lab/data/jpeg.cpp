@@ -3,6 +3,7 @@
 #include <trasmuon/error.h>
 
 #include <csetjmp>
+#include <cstdio>
 #include <vector>
 
 #include "lab/data/decode.h"
@@ -35,7 +36,7 @@ void on_message(j_common_ptr decoder, int level) {
 
 /// Decodes into rows of 3 (RGB) or 4 (CMYK) bytes per pixel. Returns false with failure.message set.
 bool decode_rows(std::span<const std::uint8_t> file, jpeg_decompress_struct& decoder, Failure& failure,
-                 std::vector<std::uint8_t>& rows) {
+                 std::int64_t most_pixels, std::vector<std::uint8_t>& rows) {
   decoder.err = jpeg_std_error(&failure.manager);
   failure.manager.error_exit = fail;
   failure.manager.emit_message = on_message;
@@ -43,8 +44,10 @@ bool decode_rows(std::span<const std::uint8_t> file, jpeg_decompress_struct& dec
   jpeg_create_decompress(&decoder);
   jpeg_mem_src(&decoder, file.data(), file.size());
   jpeg_read_header(&decoder, TRUE);
-  if (std::int64_t{decoder.image_width} * decoder.image_height > kMostPixels) {
-    ERREXIT1(&decoder, JERR_IMAGE_TOO_BIG, JPEG_MAX_DIMENSION);
+  if (std::int64_t{decoder.image_width} * decoder.image_height > most_pixels) {
+    std::snprintf(failure.message, sizeof failure.message, "an image must have at most %lld pixels, got %u x %u",
+                  static_cast<long long>(most_pixels), decoder.image_height, decoder.image_width);
+    return false;
   }
   const bool cmyk = decoder.jpeg_color_space == JCS_CMYK || decoder.jpeg_color_space == JCS_YCCK;
   decoder.out_color_space = cmyk ? JCS_CMYK : JCS_RGB;
@@ -59,32 +62,33 @@ bool decode_rows(std::span<const std::uint8_t> file, jpeg_decompress_struct& dec
   return true;
 }
 
+/// Turns pixels of four inks into red, green and blue. Adobe's are inverted: 255 minus the ink.
+void to_rgb(std::vector<std::uint8_t>& pixels, bool inverted) {
+  std::uint8_t* out = pixels.data();
+  for (std::size_t i = 0; i < pixels.size(); i += 4) {
+    const int black = inverted ? pixels[i + 3] : 255 - pixels[i + 3];
+    for (std::size_t k = 0; k < 3; ++k) {
+      const int light = inverted ? pixels[i + k] : 255 - pixels[i + k];
+      *out++ = static_cast<std::uint8_t>((light * black + 127) / 255);
+    }
+  }
+}
+
 }  // namespace
 
-Image decode_jpeg(std::span<const std::uint8_t> file, const std::string& name) {
+const bool kHasJpeg = true;
+
+Image decode_jpeg(std::span<const std::uint8_t> file, const std::string& name, std::int64_t most_pixels) {
   jpeg_decompress_struct decoder{};
   Failure failure{};
   std::vector<std::uint8_t> rows;
-  const bool decoded = decode_rows(file, decoder, failure, rows);
-  Image image;
-  if (decoded) image = Image(3, static_cast<int>(decoder.output_height), static_cast<int>(decoder.output_width));
-  const auto components = static_cast<std::size_t>(decoder.output_components);
-  const bool inverted = decoder.saw_Adobe_marker != 0;  // Adobe's CMYK is stored as 255 minus the ink
+  const bool decoded = decode_rows(file, decoder, failure, most_pixels, rows);
+  const auto height = static_cast<int>(decoder.output_height), width = static_cast<int>(decoder.output_width);
+  const bool cmyk = decoder.output_components == 4, inverted = decoder.saw_Adobe_marker != 0;
   jpeg_destroy_decompress(&decoder);
   if (!decoded) throw Error(name + ": " + failure.message);
-
-  for (std::size_t i = 0; i < image.plane_size(); ++i) {
-    const std::uint8_t* pixel = rows.data() + i * components;
-    for (int channel = 0; channel < 3; ++channel) {
-      std::uint8_t value = pixel[channel];
-      if (components == 4) {
-        const int light = inverted ? value : 255 - value, black = inverted ? pixel[3] : 255 - pixel[3];
-        value = static_cast<std::uint8_t>((light * black + 127) / 255);
-      }
-      image.plane(channel)[i] = value;
-    }
-  }
-  return image;
+  if (cmyk) to_rgb(rows, inverted);
+  return image_of_rows(rows, height, width);
 }
 
 }  // namespace trasmuon::lab

@@ -10,12 +10,15 @@ namespace trasmuon::lab {
 LanguageModelConfig model_config(const LanguageSettings& settings) {
   LanguageModelConfig config = language_model_config(settings.model);
   if (settings.vocabulary > 0) config.vocabulary = settings.vocabulary;
+  if (settings.layers > 0) config.layers = settings.layers;
   return config;
 }
 
 void check_language(const LanguageSettings& settings) {
   const LanguageModelConfig config = model_config(settings);
   validate(config);
+  if (constexpr int kBytes = 257; settings.data.empty() && config.vocabulary < kBytes)
+    throw Error("language: vocabulary must be >= 257 for the default text, got " + to_text(config.vocabulary));
   if (settings.sequence > config.context)
     throw Error("language: sequence must be <= " + to_text(config.context) + ", the context of " + settings.model +
                 ", got " + to_text(settings.sequence));

@@ -14,6 +14,7 @@ struct LanguageSettings {
   std::string data = "";
   std::string val_data = "";
   int vocabulary = 0;
+  int layers = 0;
   int sequence = 256;
   int eval_sequences = 64;
   bool recompute = false;
@@ -23,16 +24,19 @@ struct LanguageSettings {
 template <OptionsOf<LanguageSettings> S, class Visitor>
 void visit_settings(S& s, Visitor&& visit) {
   visit("model", s.model, one_of(language_model_names()), "architecture and size");
-  visit("data", s.data, one_of({}), "token files: a folder of `trasmuon prepare`, a file or a pattern");
+  visit("data", s.data, one_of({}),
+        "token files: a folder of `trasmuon prepare`, a file or a pattern; empty: Perl's manual, as bytes");
   visit("val_data", s.val_data, one_of({}), "token files for validation; empty: those of the folder `data`");
   visit("vocabulary", s.vocabulary, at_least(0), "of the tokenizer, 257 for bytes; 0: the model's own");
+  visit("layers", s.layers, at_least(0), "blocks of the model; 0: the model's own");
   visit("sequence", s.sequence, at_least(1), "tokens of a sequence");
   visit("eval_sequences", s.eval_sequences, at_least(1), "sequences of an evaluation");
-  visit("recompute", s.recompute, any_range(), "compute activations again in the backward pass instead of keeping them");
+  visit("recompute", s.recompute, any_range(),
+        "compute activations again in the backward pass instead of keeping them");
   visit_settings(s.training, visit);
 }
 
-/// The shape of the run's model, with the vocabulary and context of the settings.
+/// The shape of the run's model, with the vocabulary and layers of the settings.
 LanguageModelConfig model_config(const LanguageSettings& settings);
 
 /// Throws Error("language: key must be ...") if no run can have these settings.

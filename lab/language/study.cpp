@@ -14,9 +14,7 @@ namespace {
 class LanguageStudy final : public Study {
  public:
   std::string_view name() const override { return "language"; }
-  std::string_view description() const override {
-    return "GPT-2 or Qwen3 learns text from scratch (needs LibTorch)";
-  }
+  std::string_view description() const override { return "GPT-2 or Qwen3 learns text from scratch (needs LibTorch)"; }
   std::vector<Field> settings() const override { return describe_settings<LanguageSettings>(); }
   Json complete(const Json& given) const override {
     return settings_to_json(settings_from<LanguageSettings>(given, name()));

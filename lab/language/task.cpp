@@ -25,8 +25,8 @@ std::span<std::int64_t> values_of(at::Tensor& tokens) {
 LanguageTask::LanguageTask(const LanguageSettings& settings, std::uint64_t seed)
     : settings_(settings),
       device_(training_device(settings.training)),
-      train_(find_text(settings).train, model_config(settings).vocabulary),
-      val_(find_text(settings).val, model_config(settings).vocabulary),
+      train_(open_text(settings, "train")),
+      val_(open_text(settings, "val")),
       batches_(train_, shape_of(settings), seed),
       model_(make_language_model(model_config(settings), seed)) {
   model_->set_recompute(settings.recompute);

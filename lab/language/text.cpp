@@ -1,17 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lab/language/text.h"
 
+#include <fmt/format.h>
 #include <trasmuon/error.h>
 
-#include "lab/data/token_stream.h"
+#include "lab/data/default_text.h"
 
 namespace trasmuon::lab {
+namespace {
 
-TextFiles find_text(const LanguageSettings& settings) {
-  if (settings.data.empty())
-    throw Error("language: data must name token files, got ''; `trasmuon prepare` makes them from text");
-  return {token_files(settings.data, "train"),
-          token_files(settings.val_data.empty() ? settings.data : settings.val_data, "val")};
+const std::string& place_of(const LanguageSettings& settings, const std::string& split) {
+  return split == "val" && !settings.val_data.empty() ? settings.val_data : settings.data;
+}
+
+}  // namespace
+
+void find_text(const LanguageSettings& settings) {
+  if (settings.data.empty() && default_text_folder().empty())
+    throw Error(fmt::format(
+        "language: data must name token files (`trasmuon prepare` makes them from text), got '', and the default text "
+        "is not installed: the package {}",
+        kDefaultTextPackage));
+  if (settings.data.empty()) return;
+  for (const char* split : {"train", "val"}) token_files(place_of(settings, split), split);
+}
+
+TokenStream open_text(const LanguageSettings& settings, const std::string& split) {
+  const std::string& place = place_of(settings, split);
+  if (place.empty()) return default_token_stream(split);
+  return {token_files(place, split), model_config(settings).vocabulary};
 }
 
 }  // namespace trasmuon::lab

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <filesystem>
-#include <vector>
+#include <string>
 
+#include "lab/data/token_stream.h"
 #include "lab/language/settings.h"
 
 namespace trasmuon::lab {
 
-/// The token files of a run.
-struct TextFiles {
-  std::vector<std::filesystem::path> train, val;
-};
+/// Looks for the text that the settings name; throws Error with file or package if it is not on this machine.
+void find_text(const LanguageSettings& settings);
 
-/// Finds the files that the settings name; throws Error with the setting if there are none.
-TextFiles find_text(const LanguageSettings& settings);
+/// Opens it and checks every token. `split` is "train" or "val". Without `data` it is the default text, in bytes.
+TokenStream open_text(const LanguageSettings& settings, const std::string& split);
 
 }  // namespace trasmuon::lab

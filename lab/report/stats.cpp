@@ -39,6 +39,16 @@ Spread spread_of(const std::vector<double>& values) {
           quantile(values, 0.75)};
 }
 
+MeanDeviation mean_deviation(const std::vector<double>& values) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  const auto n = static_cast<double>(values.size());
+  double sum = 0, squares = 0;
+  for (const double value : values) sum += value;
+  const double mean = values.empty() ? kNone : sum / n;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return {values.size(), mean, values.size() < 2 ? kNone : std::sqrt(squares / (n - 1))};
+}
+
 bool overlap(const Spread& a, const Spread& b) { return a.low <= b.high && b.low <= a.high; }
 
 Pairing compare(const BySeed& method, const BySeed& baseline) {

@@ -20,6 +20,13 @@ struct Spread {
 Spread spread_of(const std::vector<double>& values);
 bool overlap(const Spread& a, const Spread& b);  ///< of the interquartile ranges, ends included
 
+/// Mean and sample standard deviation; the latter is NaN with fewer than two values.
+struct MeanDeviation {
+  std::size_t count = 0;
+  double mean, deviation;
+};
+MeanDeviation mean_deviation(const std::vector<double>& values);
+
 /// One number per seed.
 using BySeed = std::map<std::uint64_t, double>;
 

@@ -29,8 +29,8 @@ class Study {
   /// contradict the rule, options that the optimizer refuses. Recipes are checked with it before the first run.
   virtual void check(const RunSpec& spec) const = 0;
 
-  /// Throws Error("NAME: key ...") if this machine lacks what a run with these settings reads: data files. Called before
-  /// the first run of a plan, not when recipes are listed.
+  /// Throws Error("NAME: key ...") if this machine lacks what a run with these settings reads: data files. Called
+  /// before the first run of a plan, not when recipes are listed.
   virtual void check_machine(const Json& /*settings*/) const {}
 
   /// Returns about how many bytes of memory one run with these settings needs.

@@ -44,8 +44,10 @@ void visit_settings(S& s, Visitor&& visit) {
   visit("steps", s.steps, at_least(1), "training steps");
   visit("batch", s.batch, at_least(1), "sequences or images of a step");
   visit("micro_batch", s.micro_batch, at_least(0), "how many of them at once, a divisor of batch; 0: all");
-  visit("warmup_share", s.warmup_share, at_least_up_to(0, 1), "share of the steps in which the learning rates rise; 0: no warm-up");
-  visit("decay_share", s.decay_share, at_least_up_to(0, 1), "share of the steps, at the end, in which they fall to zero");
+  visit("warmup_share", s.warmup_share, at_least_up_to(0, 1),
+        "share of the steps in which the learning rates rise; 0: no warm-up");
+  visit("decay_share", s.decay_share, at_least_up_to(0, 1),
+        "share of the steps, at the end, in which they fall to zero");
   visit("lr_scale", s.lr_scale, positive(), "factor on the method's lr");
   visit("update_rms", s.update_rms, at_least(0),
         "fit lr to this RMS of an update of the hidden matrices; 0: lr as given");

@@ -13,13 +13,30 @@ namespace {
 std::int64_t group_width(std::int64_t cols, std::int64_t depth) {
   constexpr std::int64_t kGroupBytes = 512 * 1024, kLeastWidth = 4;
   const std::int64_t column_bytes = depth * kBlockPairs * static_cast<std::int64_t>(sizeof(Bf16Pair));
-  return std::min(cols, std::max(kLeastWidth, kGroupBytes / column_bytes));
+  const std::int64_t most = std::min(cols, std::max(kLeastWidth, kGroupBytes / column_bytes));
+  const std::int64_t groups = (cols + most - 1) / most;
+  return (cols + groups - 1) / groups;  // of equal width: a narrow last one would leave threads without work
 }
 
-void pack_column(const BlockProduct& p, const Bf16Kernels& kernel, std::int64_t col, Bf16Pair* packed) {
-  for (std::int64_t k = 0; k < p.a.col_blocks; ++k, packed += kBlockPairs) {
-    if (p.transpose_b) kernel.pack_transposed(p.b.block(col, k), packed);
-    else kernel.pack(p.b.block(k, col), packed);
+/// Blocks in a row or column of blocks that are one task: few enough for many threads, enough to be worth handing out.
+constexpr std::int64_t kTaskBlocks = 2;
+
+/// Calls body(line, first, last) for pieces [first, last) of `lines` rows or columns of `length` blocks each; the lines
+/// in order.
+template <class Body>
+void for_each_piece(std::int64_t lines, std::int64_t length, Body&& body) {
+  const std::int64_t pieces = (length + kTaskBlocks - 1) / kTaskBlocks;
+  parallel_for(lines * pieces, [&](std::int64_t task) {
+    const std::int64_t first = task % pieces * kTaskBlocks;
+    body(task / pieces, first, std::min(length, first + kTaskBlocks));
+  });
+}
+
+void pack_column(const BlockProduct& p, const Bf16Kernels& kernel, std::int64_t col, std::int64_t first,
+                 std::int64_t last, Bf16Pair* packed) {
+  for (std::int64_t k = first; k < last; ++k) {
+    if (p.transpose_b) kernel.pack_transposed(p.b.block(col, k), packed + k * kBlockPairs);
+    else kernel.pack(p.b.block(k, col), packed + k * kBlockPairs);
   }
 }
 
@@ -83,20 +100,22 @@ void multiply(const BlockProduct& p, Bf16Pair* scratch) {
   for (std::int64_t first = 0; first < cols; first += width) {
     const std::int64_t end = std::min(cols, first + width);
     const auto packed = [&](std::int64_t col) { return scratch + (col - first) * depth * kBlockPairs; };
-    parallel_for(end - first, [&](std::int64_t j) { pack_column(p, kernel, first + j, packed(first + j)); });
+    for_each_piece(end - first, depth, [&](std::int64_t j, std::int64_t from, std::int64_t to) {
+      pack_column(p, kernel, first + j, from, to, packed(first + j));
+    });
     if (p.transpose_unrounded) {  // column by column, so that rows of the output are written one after the other
-      parallel_for(end - first, [&](std::int64_t j) {
+      for_each_piece(end - first, rows, [&](std::int64_t j, std::int64_t from, std::int64_t to) {
         const Bf16Scope scope;
-        for (std::int64_t row = 0; row < rows; ++row) compute_block(p, kernel, row, first + j, packed(first + j));
+        for (std::int64_t row = from; row < to; ++row) compute_block(p, kernel, row, first + j, packed(first + j));
       });
       continue;
     }
     const std::int64_t top = p.symmetric ? first : 0;
-    parallel_for(rows - top, [&](std::int64_t task) {
+    for_each_piece(rows - top, end - first, [&](std::int64_t task, std::int64_t from, std::int64_t to) {
       const Bf16Scope scope;
       const std::int64_t row = rows - 1 - task;  // bottom rows first: in a triangle they are the long ones
-      const std::int64_t last = p.symmetric ? std::min(end, row + 1) : end;
-      for (std::int64_t col = first; col < last; ++col) compute_block(p, kernel, row, col, packed(col));
+      const std::int64_t last = p.symmetric ? std::min(first + to, row + 1) : first + to;
+      for (std::int64_t col = first + from; col < last; ++col) compute_block(p, kernel, row, col, packed(col));
     });
   }
 }

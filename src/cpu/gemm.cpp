@@ -14,7 +14,7 @@
 namespace trasmuon::cpu {
 namespace {
 
-constexpr std::int64_t kBlockTiles = 8;  // a task is a block of 8 x 8 register tiles
+constexpr std::int64_t kBlockTiles = 4;  // a task is a block of 4 x 4 register tiles: 96 of them in a square of 768
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 

@@ -22,6 +22,21 @@ RULES = {
 }
 
 
+def mixed_groups(named_by_rule):
+    """Groups of one optimizer, for parameters of a net per rule: all rules then share the exchanges of a step."""
+    groups = []
+    for rule, named in named_by_rule.items():
+        own = [(f"{rule}.{name}", tensor) for name, tensor in named]
+        if rule != "adamw":
+            heads = [item for item in own if "qkv" in item[0]]
+            groups.append({"params": heads, "rule": rule, "lr": 0.01, "num_heads": 2})
+            matrices = [item for item in own if item[1].dim() > 1 and item not in heads and "head" not in item[0]]
+            groups.append({"params": matrices, "rule": rule, "lr": 0.01})
+            own = [item for item in own if item not in heads and item not in matrices]
+        groups.append({"params": own, "rule": "adamw", "lr": 1e-3})
+    return groups
+
+
 class Net(nn.Module):
     """Matrices with few and many rows, heads, experts, a convolution, vectors, a scalar, a parameter never used."""
 

@@ -41,9 +41,12 @@ def _work(function, rank, count, port, timeout, results, arguments):
         import libtrasmuon
 
         libtrasmuon.set_num_threads(1)
-        store = dist.TCPStore("127.0.0.1", port, count, False, timeout=datetime.timedelta(seconds=60))
-        limit = datetime.timedelta(seconds=timeout)
-        dist.init_process_group("gloo", store=store, rank=rank, world_size=count, timeout=limit)
+        # As torchrun does, whose store lives in another process too.
+        os.environ.update(RANK=str(rank), WORLD_SIZE=str(count), LOCAL_RANK=str(rank), GLOO_SOCKET_IFNAME="lo")
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), TORCHELASTIC_USE_AGENT_STORE="True")
+        os.environ.update(TORCHELASTIC_RESTART_COUNT="0")
+        if timeout is not None:
+            dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=timeout))
         function(Rank(rank, count), *arguments)
         results.put((rank, ""))
     except BaseException:
@@ -52,8 +55,7 @@ def _work(function, rank, count, port, timeout, results, arguments):
 
 def run_ranks(count, function, *arguments, lost=(), timeout=30.0):
     """Runs function(rank, *arguments) on `count` ranks and expects all to return. Ranks in `lost` may die or stop; they
-    are ended here. The function must be one that can be imported."""
-    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    are ended here. The function must be one that can be imported; with timeout None it makes the process group."""
     store = dist.TCPStore("127.0.0.1", 0, count, True, wait_for_workers=False)
     context = _context()
     results = context.SimpleQueue()
@@ -70,9 +72,9 @@ def run_ranks(count, function, *arguments, lost=(), timeout=30.0):
         expected = {rank for rank in range(count) if rank not in lost}
         end = time.monotonic() + _LONGEST
         while not expected <= set(outcome):
-            silent = [rank for rank in expected - set(outcome) if processes[rank].exitcode is not None]
+            ended = [rank for rank in expected - set(outcome) if processes[rank].exitcode is not None]
             if results.empty():
-                assert not silent, f"ranks {silent} ended without a word"
+                assert not ended, f"ranks {ended} ended without a word"
                 assert time.monotonic() < end, f"ranks {sorted(expected - set(outcome))} do not end"
                 time.sleep(0.01)
                 continue

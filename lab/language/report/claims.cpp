@@ -65,9 +65,8 @@ std::string burst_sentence(const LanguageGroups& groups) {
 }  // namespace
 
 Table language_claims(const LanguageGroups&, const LanguageComparisons& comparisons) {
-  Table table{"The paper's claims",
-              {{"claim", false}, {"these runs", false}, {"controls", false}, {"verdict", false}},
-              {}};
+  Table table{
+      "The paper's claims", {{"claim", false}, {"these runs", false}, {"controls", false}, {"verdict", false}}, {}};
   struct Claim {
     const char *text, *where, *quantity, *baseline;
     Verdict (*judge)(const PairedEffect&);
@@ -84,10 +83,9 @@ Table language_claims(const LanguageGroups&, const LanguageComparisons& comparis
   for (const Claim& claim : claims) {
     const LanguageComparison* found = comparisons.find(claim.where, claim.quantity, claim.baseline);
     if (found == nullptr) continue;
-    const std::string controls =
-        fmt::format("perplexity with each at its best rate {}; update RMS matched {}",
-                    brief(comparisons.find(kTuned, kPerplexity, claim.baseline)),
-                    brief(comparisons.find(kMatched, kPerplexity, claim.baseline)));
+    const std::string controls = fmt::format("perplexity with each at its best rate {}; update RMS matched {}",
+                                             brief(comparisons.find(kTuned, kPerplexity, claim.baseline)),
+                                             brief(comparisons.find(kMatched, kPerplexity, claim.baseline)));
     table.rows.push_back({{claim.text},
                           {found->quantity + ": " + measured(*found)},
                           {controls},

@@ -21,8 +21,8 @@ struct LanguageComparison {
 
 inline constexpr const char *kWarm = "shared rate, with warm-up", *kCold = "shared rate, without warm-up",
                             *kTuned = "each at its best rate", *kMatched = "update RMS matched",
-                            *kNesterov = "both with Nesterov, shared rate", *kPlain = "both without Nesterov, shared rate",
-                            *kControls = "damping";
+                            *kNesterov = "both with Nesterov, shared rate",
+                            *kPlain = "both without Nesterov, shared rate", *kControls = "damping";
 inline constexpr const char *kSteps = "steps to the target loss", *kPerplexity = "final validation perplexity";
 
 /// All comparisons of the report, their p-values corrected for their number together.

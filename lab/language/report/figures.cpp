@@ -50,7 +50,8 @@ Illustration language_curves(const LanguageGroups& groups) {
 
 Illustration language_sweep(const LanguageGroups& groups) {
   Panel val{.title = "final validation loss", .x_label = "learning rate", .y_label = "nats per token", .log_x = true};
-  Panel rms{.title = "update RMS", .x_label = "learning rate", .y_label = "RMS of an update", .log_x = true, .log_y = true};
+  Panel rms{
+      .title = "update RMS", .x_label = "learning rate", .y_label = "RMS of an update", .log_x = true, .log_y = true};
   for (const std::string& method : groups.methods("sweep")) {
     for (const auto& [panel, key] : {std::pair{&val, kFinalLoss}, std::pair{&rms, "update_rms"}}) {
       Line line{.label = method_label(method), .style = method_style(method), .x = {}, .y = {}, .points = true};

@@ -12,6 +12,7 @@
 #include "lab/language/report/paper_numbers.h"
 #include "lab/language/settings.h"
 #include "lab/report/format.h"
+#include "lab/report/layer_ratios.h"
 #include "lab/report/part_tables.h"
 
 namespace trasmuon::lab {
@@ -31,6 +32,7 @@ constexpr std::size_t kMainColumns = 2;  // that a sweep shows
 
 const std::map<std::string, std::string> kCaptions = {
     {"shared", "every method at the shared learning rate"},
+    {"variants", "readings of TrasMuon: the paper's, the release's, the library's default, own history as reference"},
     {"sweep", "every method at multiples of its own learning rate"},
     {"matched-rms", "learning rates fitted to one RMS of an update"},
     {"nesterov", "with and without Nesterov momentum, at the shared learning rate"},
@@ -38,10 +40,11 @@ const std::map<std::string, std::string> kCaptions = {
 
 void add_paper_table(const LanguageGroups& groups, Document& document) {
   const Json target = groups.setting("target_loss");
-  Table table{fmt::format("Steps to training loss {} (smoothed), shared learning rate; the paper's are of Qwen3-0.6B to 7.0",
-                          target.is_number() ? plain(target) : "?"),
-              {{"method", false}, {"warm-up: ours"}, {"paper"}, {"no warm-up: ours"}, {"paper"}},
-              {}};
+  Table table{
+      fmt::format("Steps to training loss {} (smoothed), shared learning rate; the paper's are of Qwen3-0.6B to 7.0",
+                  target.is_number() ? plain(target) : "?"),
+      {{"method", false}, {"warm-up: ours"}, {"paper"}, {"no warm-up: ours"}, {"paper"}},
+      {}};
   for (const std::string& method : groups.methods("shared")) {
     std::vector<TableCell> row{{method_label(method)}};
     for (const bool warmup : {true, false}) {
@@ -110,8 +113,9 @@ std::string setup_text(const LanguageGroups& groups) {
       "{} with {:.1f} M parameters learns the text in {} from scratch: {} steps of {:.0f} tokens ({} sequences of {}). "
       "Hidden matrices are trained by the method's rule; embeddings, norms and biases by AdamW at lr {} in all runs. "
       "Validation loss is in nats per token, over {} sequences at the end.",
-      s.model, static_cast<double>(parameter_count(model_config(s))) / 1e6, s.data.empty() ? "the built-in text" : s.data,
-      s.training.steps, tokens, s.training.batch, s.sequence, plain(s.training.other_lr), s.eval_sequences);
+      s.model, static_cast<double>(parameter_count(model_config(s))) / 1e6,
+      s.data.empty() ? "Perl's manual (package perl-doc)" : s.data, s.training.steps, tokens, s.training.batch,
+      s.sequence, plain(s.training.other_lr), s.eval_sequences);
 }
 
 }  // namespace
@@ -126,9 +130,10 @@ void report_language(const RunSet& runs, Document& document, Gnuplot& gnuplot) {
   document.add(Bullets{language_findings(groups, comparisons)});
   document.add(Paragraph{
       std::string(kPairedRule) +
-      fmt::format(" No worse: the interval ends below a factor of 1.25. With fewer than {} seeds no difference is denied. "
-                  "Each at its best rate: of each seed the run at the rate that is best for the other seeds.",
-                  kFewSeeds)});
+      fmt::format(
+          " No worse: the interval ends below a factor of 1.25. With fewer than {} seeds no difference is denied. "
+          "Each at its best rate: of each seed the run at the rate that is best for the other seeds.",
+          kFewSeeds)});
 
   document.add(Heading{2, "Results"});
   add_paper_table(groups, document);
@@ -136,6 +141,7 @@ void report_language(const RunSet& runs, Document& document, Gnuplot& gnuplot) {
   add_sweep_table(groups, document);
   illustrate(language_sweep(groups), document, gnuplot);
   illustrate(language_ratios(groups), document, gnuplot);
+  if (const SeedGroup* group = groups.shared("trasmuon", true)) add_layer_ratios(*group, document);
   add_comparisons(comparisons, document);
 
   document.add(Heading{2, "Everything that was run"});
@@ -143,7 +149,8 @@ void report_language(const RunSet& runs, Document& document, Gnuplot& gnuplot) {
 
   document.add(Heading{2, "What this cannot show"});
   document.add(Bullets{
-      {"The paper leaves the optimizers' other settings, what trains the embeddings, the tokenizer and the definition of "
+      {"The paper leaves the optimizers' other settings, what trains the embeddings, the tokenizer and the definition "
+       "of "
        "the smoothed loss open; the recipe's choices are ours. Smoothing is an exponential average over the steps with "
        "the weight `smoothing` on the past.",
        "The paper's numbers are of one seed and a model of 0.6 B parameters; smaller models and other text need not "

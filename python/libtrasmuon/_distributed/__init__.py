@@ -5,18 +5,18 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Typed
 import torch
 
 from .._core import CoreGroup
-from .._library import Error
+from .._library import Error, ExchangeError
 from .agree import together
 from .ranks import Ranks
 from .replicated import ReplicatedCore
 
-_WIRES = ("bf16", "f16", "f32")
+_WIRES = ("f16", "bf16", "f32")
 
 
 class DistributedOptions(TypedDict, total=False):
     """Settings of an optimizer over ranks.
 
-    wire: sharded parameters: type in which rows travel to their owner and back: "bf16", "f16" or "f32". Rows of f64
+    wire: sharded parameters: type in which rows travel to their owner and back: "f16", "bf16" or "f32". Rows of f64
         weights travel as f64.
     bucket_bytes: replicated parameters: weights travel in pieces of this size, each while the next is computed.
     patience: seconds that a rank whose exchange failed waits for the word of the others, to name those missing.
@@ -27,7 +27,7 @@ class DistributedOptions(TypedDict, total=False):
     patience: float
 
 
-_DEFAULTS: DistributedOptions = {"wire": "bf16", "bucket_bytes": 25 << 20, "patience": 10.0}
+_DEFAULTS: DistributedOptions = {"wire": "f16", "bucket_bytes": 25 << 20, "patience": 10.0}
 
 
 class Distribution:
@@ -50,12 +50,14 @@ class Distribution:
         together(self.groups, work)
 
     def report(self, task: str, work: Callable[[], None]) -> None:
-        """Runs the work of one rank. If it refuses something, the others learn why when they have waited in vain."""
+        """Runs the work of one rank. If it raises, the others learn why when they have waited in vain."""
         self.begin(task)
         try:
             work()
-        except Error as refusal:
-            self.ranks.leave_word(str(refusal))
+        except ExchangeError:
+            raise
+        except Exception as failure:
+            self.ranks.leave_word(str(failure))
             raise
 
     def build(self, groups: Sequence[CoreGroup], settings: Mapping[str, Any], before: Any) -> Any:
@@ -79,7 +81,10 @@ def connect(
         raise Error(f"device_mesh: must be a DeviceMesh, got {type(device_mesh).__name__}")
     patience = checked["patience"]
     if any(hasattr(tensor, "placements") for tensor in tensors):
-        from .dtensors import groups_of
+        try:
+            from .dtensors import groups_of
+        except ImportError:
+            raise Error(f"parameters that are DTensors need torch 2.5 or later, got {torch.__version__}") from None
 
         found = [Ranks(group, patience) for group in groups_of(tensors, process_group, device_mesh)]
         return Distribution(found, True, checked)

@@ -173,11 +173,11 @@ class Ranks:
 
 
 def _device_types(group: Any) -> Sequence[str]:
-    """The types of devices whose tensors a group moves."""
-    found = [device.type for device in getattr(group, "_device_types", [])]
-    if found:
-        return [kind for kind in found if kind in ("cpu", "cuda")] or ["cpu"]
-    return ["cuda"] if dist.get_backend(group) == "nccl" else ["cpu"]
+    """The types of devices whose tensors a group moves. Gloo moves only some kinds of exchanges between GPUs."""
+    backend = dist.get_backend(group)
+    if backend in ("gloo", "mpi", "nccl"):
+        return ["cuda"] if backend == "nccl" else ["cpu"]
+    return [device.type for device in getattr(group, "_device_types", [])] or ["cpu"]  # "cpu:gloo,cuda:nccl"
 
 
 def _store_of(group: Any) -> Any:

@@ -64,6 +64,16 @@ TEST(Decode, SurvivesEveryDamagedByte) {
   }
 }
 
+TEST(Decode, RefusesHugeImages) {
+  for (const char* name : {"rgb.jpg", "rgb.png"}) {
+    const std::string file = test::read_file(kImages + name);
+    const std::span bytes(reinterpret_cast<const std::uint8_t*>(file.data()), file.size());
+    EXPECT_EQ(test::error_of([&] { decode_image(bytes, "x", 208); }),
+              "x: an image must have at most 208 pixels, got 11 x 19");
+    EXPECT_EQ(test::error_of([&] { decode_image(bytes, "x", 209); }), "no error");
+  }
+}
+
 TEST(Decode, SaysWhatIsNoImage) {
   EXPECT_EQ(refused(""), "x: is neither a JPEG nor a PNG file");
   EXPECT_EQ(refused("GIF89a"), "x: is neither a JPEG nor a PNG file");

@@ -24,24 +24,27 @@ TEST(LanguageSettings, IncludeThoseOfTraining) {
 }
 
 TEST(LanguageSettings, RefuseWhatCannotRun) {
-  EXPECT_EQ(refusal(Json::object()), "no error");
-  EXPECT_EQ(refusal({{"sequence", 4096}}), "language: sequence must be <= 1024, the context of gpt2-tiny, got 4096");
+  EXPECT_EQ(refusal({{"data", "x"}}), "no error");
+  EXPECT_EQ(refusal(Json::object()), "language: vocabulary must be >= 257 for the default text, got 256");
+  EXPECT_EQ(refusal({{"data", "x"}, {"sequence", 4096}}),
+            "language: sequence must be <= 1024, the context of gpt2-tiny, got 4096");
   EXPECT_EQ(refusal({{"batch", 8}, {"micro_batch", 3}}), "language: micro_batch must divide batch = 8, got 3");
-  EXPECT_TRUE(refusal({{"model", "gpt3"}}).starts_with("language: model must be gpt2-small")) << refusal({{"model", "gpt3"}});
+  EXPECT_TRUE(refusal({{"model", "gpt3"}}).starts_with("language: model must be gpt2-small"))
+      << refusal({{"model", "gpt3"}});
 }
 
 TEST(LanguageSettings, AreNotNamedAsAFieldOfARule) {  // a recipe could not tell them apart
   const Json all = language_study().complete(Json::object());
   for (const char* rule : {"trasmuon", "normuon", "muon", "dion", "adamw"}) {
-    const Json fields = to_json(RunSpec{.study = "", .method = "", .options = options_for(rule), .settings = {}, .seed = 0})["options"];
+    const Json fields =
+        to_json(RunSpec{.study = "", .method = "", .options = options_for(rule), .settings = {}, .seed = 0})["options"];
     for (const auto& [key, value] : fields.items()) EXPECT_FALSE(all.contains(key)) << rule << ": " << key;
   }
 }
 
 TEST(LanguageStudy, NamesDataThatIsMissing) {
   const Study& study = language_study();
-  const std::string error =
-      test::error_of([&] { study.check_machine(study.complete({{"data", "/nowhere/at/all"}})); });
+  const std::string error = test::error_of([&] { study.check_machine(study.complete({{"data", "/nowhere/at/all"}})); });
   EXPECT_NE(error.find("/nowhere/at/all"), std::string::npos) << error;
 }
 

@@ -18,7 +18,8 @@ namespace {
 
 std::string recipe(const std::string& data, const std::string& model) {
   return "study = \"language\"\nseeds = 2\n[settings]\nmodel = \"" + model + "\"\ndata = \"" + data +
-         "\"\nvocabulary = 257\nsequence = 32\nbatch = 8\nsteps = 30\neval_every = 10\ntarget_loss = 3\nother_lr = 1e-2\n"
+         "\"\nvocabulary = 257\nsequence = 32\nbatch = 8\nsteps = 30\neval_every = 10\ntarget_loss = 3\nother_lr = "
+         "1e-2\n"
          "checkpoint_every = 9\n[method.trasmuon]\nrule = \"trasmuon\"\nlr = 0.01\n[method.muon]\nrule = \"muon\"\n"
          "[part.shared]\nwarmup_share = [0.1, 0]\n";
 }

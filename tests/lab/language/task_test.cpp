@@ -49,8 +49,8 @@ TEST_F(LanguageTaskTest, BatchesDependOnSeedAndStep) {
 
 TEST_F(LanguageTaskTest, EvaluationDoesNotDependOnTheBatch) {
   at::NoGradGuard no_grad;
-  EXPECT_NEAR(LanguageTask(settings(8), 1).evaluate().at(0).second, LanguageTask(settings(3), 1).evaluate().at(0).second,
-              1e-5);
+  EXPECT_NEAR(LanguageTask(settings(8), 1).evaluate().at(0).second,
+              LanguageTask(settings(3), 1).evaluate().at(0).second, 1e-5);
 }
 
 TEST_F(LanguageTaskTest, RecomputingChangesNoGradient) {

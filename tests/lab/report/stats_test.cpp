@@ -92,5 +92,15 @@ TEST(Ratios, AreOfSharedSeeds) {
   EXPECT_EQ(differences({{0, 6}, {1, 8}}, {{1, 2}, {2, 1}}), (BySeed{{1, 6}}));
 }
 
+TEST(MeanDeviation, IsThatOfASample) {
+  const MeanDeviation found = mean_deviation({2, 4, 4, 4, 5, 5, 7, 9});
+  EXPECT_EQ(found.count, 8u);
+  EXPECT_DOUBLE_EQ(found.mean, 5);
+  EXPECT_DOUBLE_EQ(found.deviation, std::sqrt(32.0 / 7));
+  EXPECT_EQ(mean_deviation({3}).mean, 3);
+  EXPECT_TRUE(std::isnan(mean_deviation({3}).deviation));
+  EXPECT_TRUE(std::isnan(mean_deviation({}).mean));
+}
+
 }  // namespace
 }  // namespace trasmuon::lab

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run that is killed at any moment ends with the record of one that was left alone.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -22,10 +23,10 @@ namespace {
 namespace fs = std::filesystem;
 
 Plan training_plan(const std::string& method, int steps = 500) {
-  return plan_of(
-      "study = \"tiny-training\"\nseeds = 1\n[settings]\nsteps = " + std::to_string(steps) +
-      "\nbatch = 32\nmicro_batch = 16\neval_every = 50\nburst_period = 30\ncheckpoint_every = 7\n[method.m]\n" +
-      method + "\n[part.all]\n");
+  return plan_of(fmt::format(
+      "study = \"tiny-training\"\nseeds = 1\n[settings]\nsteps = {}\nbatch = 32\nmicro_batch = 16\neval_every = 50\n"
+      "burst_period = 30\ncheckpoint_every = 7\n[method.m]\n{}\n[part.all]\n",
+      steps, method));
 }
 
 std::string run_folder(const Plan& plan, const std::string& out) {

@@ -16,7 +16,8 @@ TEST(TrainingSettings, RefuseWhatContradictsItself) {
   EXPECT_EQ(refusal({}), "no error");
   EXPECT_EQ(refusal({.batch = 16, .micro_batch = 5}), "language: micro_batch must divide batch = 16, got 5");
   EXPECT_EQ(refusal({.batch = 16, .micro_batch = 32}), "language: micro_batch must divide batch = 16, got 32");
-  EXPECT_EQ(refusal({.warmup_share = 0.5, .decay_share = 0.6}), "language: warmup_share + decay_share must be <= 1, got 0.5 + 0.6");
+  EXPECT_EQ(refusal({.warmup_share = 0.5, .decay_share = 0.6}),
+            "language: warmup_share + decay_share must be <= 1, got 0.5 + 0.6");
   EXPECT_EQ(refusal({.precision = "tf32"}), "language: precision must be f32 or bf16 with device = cpu, got 'tf32'");
   EXPECT_EQ(refusal({.update_rms = 1, .diagnostics_every = 0}),
             "language: diagnostics_every must be >= 1 with update_rms, got 0");
