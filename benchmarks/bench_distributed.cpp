@@ -3,7 +3,8 @@
 //
 //   bench_distributed [--layers 2] [--steps 5] [--rounds 3] [--json FILE]
 //
-// All processes share the machine's cores, so this shows what the exchanges cost and not what more machines gain. Each
+// All processes share the machine's cores, so this shows what the exchanges cost and not what more machines gain. CPU
+// seconds are those of all processes together, which other programs disturb less. Each
 // round runs all numbers of processes in turn; ratios are taken within a round, because other programs disturb all of
 // its runs alike.
 #include <sys/mman.h>
@@ -16,6 +17,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
@@ -38,13 +41,15 @@ struct Setup {
 /// What one rank reports, in memory that all processes share.
 struct RankReport {
   double seconds[kMostSteps];
+  double cpu_seconds;  // of one step
   std::int64_t bytes_sent, state_bytes;
   bool done;
 };
 
 /// A run of some processes: what all of them report.
 struct Run {
-  Samples seconds;  ///< of each step, until the last rank has ended it
+  Samples seconds;         ///< of each step, until the last rank has ended it
+  double cpu_seconds = 0;  ///< of one step, all ranks together
   double bytes_per_parameter = 0, state_per_parameter = 0;
 };
 
@@ -99,12 +104,14 @@ void run_rank(const Setup& setup, bool sharded, int rank, int ranks, const std::
   }
   optimizer.step();  // takes memory
   std::int64_t sent = 0;
+  const std::clock_t start = std::clock();
   for (int step = 0; step < setup.steps; ++step) {
     meet();
     const std::int64_t before = tcp_bytes_sent();
     report.seconds[step] = seconds([&] { optimizer.step(); });
     sent += tcp_bytes_sent() - before;
   }
+  report.cpu_seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC / setup.steps;
   meet();
   report.bytes_sent = sent / setup.steps;
   report.done = true;
@@ -136,6 +143,7 @@ Run run_ranks(const Setup& setup, bool sharded, int ranks, std::int64_t paramete
   }
   for (int r = 0; r < ranks; ++r) {
     if (!reports[r].done) throw Error("bench_distributed: rank " + std::to_string(r) + " has not ended its steps");
+    run.cpu_seconds += reports[r].cpu_seconds;
     run.bytes_per_parameter += static_cast<double>(reports[r].bytes_sent) / static_cast<double>(parameters);
     run.state_per_parameter = std::max(run.state_per_parameter,
                                        static_cast<double>(reports[r].state_bytes) / static_cast<double>(parameters));
@@ -156,20 +164,25 @@ nlohmann::json measure(const Setup& setup, bool sharded, std::int64_t parameters
   nlohmann::json rows = nlohmann::json::array();
   for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
     const auto at = static_cast<std::size_t>(ranks - 1);
-    Samples time, ratio;
+    Samples time, ratio, cpu, cpu_ratio;
     for (const auto& round : rounds) {
       time.values.push_back(round[at].seconds.median());
       ratio.values.push_back(round[at].seconds.median() / round[0].seconds.median());
+      cpu.values.push_back(round[at].cpu_seconds);
+      cpu_ratio.values.push_back(round[at].cpu_seconds / round[0].cpu_seconds);
     }
     const Run& run = rounds[0][at];
     rows.push_back({{"processes", ranks},
                     {"seconds", time.values},
                     {"ratio_to_one_process", ratio.values},
+                    {"cpu_seconds_of_all", cpu.values},
+                    {"cpu_ratio_to_one_process", cpu_ratio.values},
                     {"wire_bytes_per_parameter", run.bytes_per_parameter},
                     {"bound_bytes_per_parameter", bound(sharded, ranks)},
                     {"largest_state_bytes_per_parameter", run.state_per_parameter}});
-    std::printf("%-10s  %d  %7.3f s  %5.2f of one  %6.3f bytes per parameter, bound %6.3f  %5.2f bytes of state\n",
-                sharded ? "sharded" : "replicated", ranks, time.median(), ratio.median(), run.bytes_per_parameter,
+    std::printf("%-10s  %d  %7.3f s, %5.2f of one  %7.3f CPU s, %5.2f of one  ", sharded ? "sharded" : "replicated",
+                ranks, time.median(), ratio.median(), cpu.median(), cpu_ratio.median());
+    std::printf("%6.3f bytes per parameter, bound %6.3f  %5.2f bytes of state\n", run.bytes_per_parameter,
                 bound(sharded, ranks), run.state_per_parameter);
     std::fflush(stdout);
   }
@@ -190,7 +203,7 @@ int main_of(int argc, char** argv) {
   const nlohmann::json copies = measure(setup, false, parameters), rows = measure(setup, true, parameters);
   if (path.empty()) return 0;
   std::string command = "bench_distributed";
-  for (int i = 1; i < argc; ++i) command += std::string(" ") + argv[i];
+  for (int i = 1; i < argc; ++i) command += " " + std::filesystem::path(argv[i]).filename().string();
   const Machine machine = describe_machine(0, "LibTorch " TORCH_VERSION ", Gloo over TCP on loopback");
   std::ofstream(path) << nlohmann::json{{"benchmark", "bench_distributed"},
                                         {"command", command},
@@ -206,7 +219,7 @@ int main_of(int argc, char** argv) {
                                         {"layers", setup.layers},
                                         {"parameters", parameters},
                                         {"replicated, f32 weights", copies},
-                                        {"sharded, bf16 wire", rows}}
+                                        {"sharded, 16-bit wire", rows}}
                              .dump(1)
                       << "\n";
   return 0;

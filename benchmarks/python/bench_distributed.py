@@ -10,7 +10,8 @@ trasmuon-pytorch==0.1.0`). Needs torch 2.6 or later.
 
 The matrices have the shapes of GPT-2 small, by default at half its width. "copies": every rank has whole weights and the same gradients (DDP).
 "rows": DTensors sharded by rows (FSDP2). Bytes are those that the kernel has sent over the processes' TCP connections.
-All processes share the machine's cores: this shows what exchanges cost, not what more machines gain. Peers iterate in
+All processes share the machine's cores: this shows what exchanges cost, not what more machines gain. CPU seconds are
+those of all processes together, which other programs disturb less. Peers iterate in
 bf16 with torch's products and run without torch.compile, which is made for GPUs; their times on a CPU say little.
 """
 import argparse
@@ -22,6 +23,7 @@ import platform
 import socket
 import statistics
 import struct
+import subprocess
 import sys
 import tempfile
 import time
@@ -104,15 +106,16 @@ def measure(make, options, mesh):
         optimizer.step()
     except Exception as error:  # a peer's; all ranks meet the same one
         return f"{type(error).__name__}: {error}".split("\n")[0]
-    seconds, sent = [], 0
+    seconds, sent, cpu = [], 0, time.process_time()
     for _ in range(options.steps):
         dist.barrier()
         before, start = tcp_bytes_sent(), time.perf_counter()
         optimizer.step()
         seconds.append(time.perf_counter() - start)
         sent += tcp_bytes_sent() - before
+    cpu = time.process_time() - cpu
     dist.barrier()
-    return {"seconds": seconds, "bytes": sent / options.steps, "state": state_bytes(optimizer)}
+    return {"seconds": seconds, "cpu": cpu / options.steps, "bytes": sent / options.steps, "state": state_bytes(optimizer)}
 
 
 def run(rank, ranks, folder, options):
@@ -152,6 +155,7 @@ def launch(ranks, options):
         of_ranks = [results[name] for results in every]
         found[name] = {
             "seconds": statistics.median(max(times) for times in zip(*(r["seconds"] for r in of_ranks))),
+            "cpu_seconds_of_all": sum(r["cpu"] for r in of_ranks),
             "wire_bytes_per_parameter": sum(r["bytes"] for r in of_ranks) / parameters,
             "largest_state_bytes_per_parameter": max(r["state"] for r in of_ranks) / parameters,
         }
@@ -161,6 +165,13 @@ def launch(ranks, options):
 def bound(layout, ranks):
     """Bytes per parameter, summed over ranks: f32 weights to all others; M and O in 16 bits to the owner and back."""
     return 4 * (ranks - 1) if layout == "copies" else 4 * (ranks - 1) / ranks
+
+
+def version_of(folder):
+    """The commit of a clone, or the packages that pip has put into a folder."""
+    commit = subprocess.run(["git", "-C", folder, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    packages = [path.stem for path in pathlib.Path(folder).glob("*.dist-info")]
+    return " ".join(packages) or commit.stdout.strip()
 
 
 def main():
@@ -182,7 +193,8 @@ def main():
         for name, first in rounds[0][ranks].items():
             row = {"processes": ranks, "optimizer": name, **first}
             if "seconds" in first:
-                row["seconds"] = [r[ranks][name]["seconds"] for r in rounds]
+                for field in ("seconds", "cpu_seconds_of_all"):
+                    row[field] = [r[ranks][name][field] for r in rounds]
                 row["bound_bytes_per_parameter"] = bound(name.rsplit(", ", 1)[1], ranks)
             rows.append(row)
             print(json.dumps(row), flush=True)
@@ -190,10 +202,15 @@ def main():
         cpu = next((line.split(": ")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "")
         record = {
             "benchmark": "bench_distributed.py",
-            "command": " ".join(["benchmarks/python/bench_distributed.py", "LIBRARY", *sys.argv[2:]]),
+            "command": " ".join(["benchmarks/python/bench_distributed.py", *map(os.path.basename, sys.argv[1:])]),
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "machine": {"cpu": cpu, "cores": len(os.sched_getaffinity(0)), "python": platform.python_version(),
                         "torch": torch.__version__},
+            "peers": {
+                name: version_of(folder)
+                for name, folder in (("dion", options.dion), ("release", options.release))
+                if folder
+            },
             "threads_per_process": "cores / processes, at least one",
             "layers": options.layers,
             "width": options.width,
