@@ -17,6 +17,7 @@
 #include "cpu/newton_schulz.h"
 #include "cpu/thread_pool.h"
 #include "operations.h"
+#include "peak.h"
 #include "stage_matrices.h"
 #include "trasmuon/optimizer.h"
 #include "trasmuon/threads.h"
@@ -161,6 +162,18 @@ void add(const std::string& name, std::function<void(State&)> run) {
   benchmark::RegisterBenchmark(name.c_str(), std::move(run))->UseRealTime()->Unit(benchmark::kMillisecond);
 }
 
+/// One thread.
+void peak(State& state, double (*operations)()) {
+  double count = 0;
+  for (auto _ : state) count = operations();
+  count_operations(state, count);
+}
+
+void add_peaks() {
+  if (f32_peak_operations() > 0) add("peak/f32", [](State& s) { peak(s, f32_peak_operations); });
+  if (bf16_peak_operations() > 0) add("peak/bf16", [](State& s) { peak(s, bf16_peak_operations); });
+}
+
 void add_products() {
   for (std::int64_t size : {128, 256, 768, 1536}) {
     add("multiply/full/" + std::to_string(size), [=](State& s) { multiply(s, size, size, size, false); });
@@ -233,6 +246,7 @@ void add_many_small() {
 
 int main(int argc, char** argv) {
   using namespace trasmuon;
+  bench::add_peaks();
   bench::add_products();
   bench::add_newton_schulz();
   bench::add_stages();

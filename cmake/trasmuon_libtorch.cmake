@@ -43,7 +43,10 @@ function(trasmuon_use_torch target)
   target_compile_options(${target} PRIVATE -fPIC)
   target_link_libraries(${target} PRIVATE trasmuon_torch trasmuon_settings)
   # A wheel finds its own NCCL when it is loaded; the linker may see an older one of the system and miss symbols.
-  target_link_options(${target} PRIVATE LINKER:--allow-shlib-undefined)
+  # Not for other builds of LibTorch: Debian's needs libfmt, whose symbols our objects have too, hidden.
+  if(TARGET c10_cuda)
+    target_link_options(${target} PRIVATE LINKER:--allow-shlib-undefined)
+  endif()
   if(NOT target STREQUAL "trasmuon_torch_headers")
     target_precompile_headers(${target} REUSE_FROM trasmuon_torch_headers)
   endif()

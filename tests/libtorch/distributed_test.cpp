@@ -68,8 +68,8 @@ struct Wire {
 // once more. 27 u was the largest seen; twice this is allowed, in both types.
 const Wire kWires[] = {{torch::kFloat64, DType::bf16, 1e-11},  // rows of f64 travel as f64
                        {torch::kFloat32, DType::f32, 1e-6, 50},
-                       {torch::kFloat32, DType::bf16, 54.0 / 512},
-                       {torch::kFloat32, DType::f16, 54.0 / 4096, 50}};
+                       {torch::kFloat32, DType::f16, 54.0 / 4096},
+                       {torch::kFloat32, DType::bf16, 54.0 / 512, 50}};
 
 TEST(Distributed, ShardedIsOneProcessUpToTheWire) {
   for (int ranks = 1; ranks <= 4; ++ranks) {

@@ -26,7 +26,7 @@ namespace trasmuon::libtorch {
 struct DistributedOptions {
   bool master_weights = false;  ///< keep f32 copies of bf16 and f16 weights in the state
   /// Sharded parameters: type in which rows travel to their owner and back. Rows of f64 weights travel as f64.
-  DType wire = DType::bf16;
+  DType wire = DType::f16;
   /// Replicated parameters: weights travel in pieces of this size, each while the next is computed.
   std::size_t bucket_bytes = std::size_t{25} << 20;
   /// If set, a rank whose exchange failed waits up to `patience` for the word of the others, and names those missing.

@@ -10,13 +10,13 @@ from .agree import Statement, together
 from .ranks import Ranks
 from .replicated import ReplicatedCore
 
-_WIRES = ("bf16", "f16", "f32")
+_WIRES = ("f16", "bf16", "f32")
 
 
 class DistributedOptions(TypedDict, total=False):
     """Settings of an optimizer over ranks.
 
-    wire: sharded parameters: type in which rows travel to their owner and back: "bf16", "f16" or "f32". Rows of f64
+    wire: sharded parameters: type in which rows travel to their owner and back: "f16", "bf16" or "f32". Rows of f64
         weights travel as f64.
     bucket_bytes: replicated parameters: weights travel in pieces of this size, each while the next is computed.
     patience: seconds that a rank whose exchange failed waits for the word of the others, to name those missing.
@@ -27,7 +27,7 @@ class DistributedOptions(TypedDict, total=False):
     patience: float
 
 
-_DEFAULTS: DistributedOptions = {"wire": "bf16", "bucket_bytes": 25 << 20, "patience": 10.0}
+_DEFAULTS: DistributedOptions = {"wire": "f16", "bucket_bytes": 25 << 20, "patience": 10.0}
 
 
 class Distribution:

@@ -132,7 +132,8 @@ TEST_F(Hostile, MisspeltCommandsAndOptionsHaveASuggestion) {
   const std::string more = "\nRun with --help for more information.\n";
   EXPECT_EQ(error({"rum"}), "trasmuon: there is no command 'rum'; did you mean 'run'?" + more);
   EXPECT_EQ(error({"reprot", "x"}), "trasmuon: there is no command 'reprot'; did you mean 'report'?" + more);
-  EXPECT_EQ(error({"xyz"}), "trasmuon: there is no command 'xyz'; known: run, report, list, prepare, bench, doctor" + more);
+  EXPECT_EQ(error({"xyz"}),
+            "trasmuon: there is no command 'xyz'; known: run, report, list, prepare, bench, doctor" + more);
   EXPECT_EQ(error({"run", "x", "--job", "3"}), "trasmuon: run has no option '--job'; did you mean '--jobs'?" + more);
   EXPECT_EQ(error({"report", "x", "--ot=y"}), "trasmuon: report has no option '--ot'; did you mean '--out'?" + more);
 }

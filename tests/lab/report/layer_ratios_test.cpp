@@ -11,8 +11,9 @@ namespace {
 std::string table_of(int steps) {
   const test::TemporaryDirectory folder;
   RunSet runs{.name = "", .title = "", .study = "", .command = "", .parts = {}, .methods = {}, .groups = {}};
-  runs.groups.push_back(make_group("p", "trasmuon", Json::object(), {{"trigger", 2}}, 2,
-                                   [](std::uint64_t) -> Json { return {{"final_loss", 1}}; }));
+  runs.groups.push_back(make_group("p", "trasmuon", Json::object(), {{"trigger", 2}}, 2, [](std::uint64_t) -> Json {
+    return {{"final_loss", 1}};
+  }));
   write_tables(runs, folder, [&](const RunSpec&, RunLog& log) {
     const std::vector<std::string> columns = {"step", "block0.up.weight", "block1.up.weight", "head.weight"};
     for (int step = 0; step < steps; ++step) {

@@ -18,7 +18,7 @@ struct Result {
   Json summary;
 
   explicit Result(const Json& more = Json::object(), const Options& options = kTrasMuon) {
-    write_tiny_mnist(data.path(), 200, 100);
+    write_tiny_mnist(data.path(), 1000, 100);
     Json settings = settings_to_json(tiny_settings(data.path()));
     settings.update(more);
     RunLog log(folder.path(), [](double) {});
@@ -34,10 +34,10 @@ struct Result {
 TEST(VisionStudy, EveryRuleLearns) {
   for (const Options& options : {kTrasMuon, Options(MuonOptions{.lr = 3e-3, .scaling = MuonScaling::match_rms_adamw}),
                                  Options(NorMuonOptions{.lr = 1e-2}), Options(AdamWOptions{.lr = 3e-3})}) {
-    const Result result({{"steps", 60}}, options);
-    EXPECT_LT(result.number("final_val_error"), 0.2) << rule_name(options);  // guessing: 0.9
+    const Result result({{"steps", 150}}, options);
+    EXPECT_LT(result.number("final_val_error"), 0.6) << rule_name(options);  // guessing: 0.9
     EXPECT_LT(result.number("final_loss"), 1.5) << rule_name(options);       // guessing: 2.3
-    EXPECT_DOUBLE_EQ(result.number("epochs"), 60.0 * 20 / 200) << rule_name(options);
+    EXPECT_DOUBLE_EQ(result.number("epochs"), 150.0 * 20 / 1000) << rule_name(options);
   }
 }
 
@@ -57,7 +57,7 @@ TEST(VisionStudy, BurstsAndThePlaceboChangeTheRun) {
 }
 
 TEST(VisionStudy, RecomputingChangesNothing) {
-  const Result kept, recomputed({{"recompute", true}});
+  const Result kept, recomputed(Json{{"recompute", true}});
   EXPECT_EQ(kept.text("metrics"), recomputed.text("metrics"));
 }
 
@@ -69,7 +69,7 @@ TEST(VisionStudy, MissingDataIsNamed) {
     vision_study().run({.study = "vision", .method = "some", .options = kTrasMuon, .settings = settings, .seed = 0},
                        log);
   });
-  EXPECT_NE(error.find("train-images-idx3-ubyte"), std::string::npos) << error;
+  EXPECT_NE(error.find("train-labels-idx1-ubyte"), std::string::npos) << error;
 }
 
 }  // namespace
