@@ -25,13 +25,15 @@ using torch::autograd::variable_list;
 
 struct HeadLoss : torch::autograd::Function<HeadLoss> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& hidden, const at::Tensor& weight,
-                            const at::Tensor& targets, bool with_gradients) {
+                            const at::Tensor& targets, std::int64_t rows_at_a_time, bool with_gradients) {
     const std::int64_t rows = hidden.size(0), vocabulary = weight.size(0);
     const std::int64_t padding = (kVocabularyMultiple - vocabulary % kVocabularyMultiple) % kVocabularyMultiple;
     const at::Tensor input = to_product_type(hidden);
-    const at::Tensor head = at::constant_pad_nd(to_product_type(weight), {0, 0, 0, padding});
+    at::Tensor head = to_product_type(weight);
+    if (padding > 0) head = at::constant_pad_nd(head, {0, 0, 0, padding});
     const std::int64_t bytes = hidden.is_cuda() ? kCudaLogitBytes : kLogitBytes;
-    const std::int64_t most_rows = std::max<std::int64_t>(1, bytes / (4 * head.size(0)));
+    const std::int64_t fitting = std::max<std::int64_t>(1, bytes / (4 * head.size(0)));
+    const std::int64_t most_rows = rows_at_a_time > 0 ? rows_at_a_time : fitting;
 
     at::Tensor sum = at::zeros({}, hidden.options()), hidden_gradient, weight_gradient;
     if (with_gradients) {
@@ -61,15 +63,16 @@ struct HeadLoss : torch::autograd::Function<HeadLoss> {
   static variable_list backward(AutogradContext* context, variable_list loss_gradient) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor factor = loss_gradient[0] / context->saved_data["rows"].toInt();
-    return {saved[0] * factor, saved[1] * factor, {}, {}};
+    return {saved[0] * factor, saved[1] * factor, {}, {}, {}};
   }
 };
 
 }  // namespace
 
-at::Tensor head_loss(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& targets) {
+at::Tensor head_loss(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& targets,
+                     std::int64_t rows_at_a_time) {
   const bool with_gradients = at::GradMode::is_enabled() && (hidden.requires_grad() || weight.requires_grad());
-  return HeadLoss::apply(hidden, weight, targets, with_gradients);
+  return HeadLoss::apply(hidden, weight, targets, rows_at_a_time, with_gradients);
 }
 
 }  // namespace trasmuon::lab

@@ -110,13 +110,25 @@ std::string response_sentence(const VisionGroups& groups) {
       human_percent(spread_of(hit).median), human_percent(spread_of(all).median));
 }
 
+/// Whether no group of the sweep with runs has a lower rate, or none a higher one.
+bool at_edge(const SeedGroup& group, const std::vector<const SeedGroup*>& sweep) {
+  const double rate = spread_of(&group, "lr").median;
+  bool lower = false, higher = false;
+  for (const SeedGroup* other : sweep) {
+    lower = lower || spread_of(other, "lr").median < rate;
+    higher = higher || spread_of(other, "lr").median > rate;
+  }
+  return !lower || !higher;
+}
+
 std::string best_rates_sentence(const VisionGroups& groups) {
   std::string text;
   for (const std::string& method : groups.methods("sweep")) {
     const SeedGroup* best = best_of(groups.sweep(method), kValError);
     if (best == nullptr) continue;
-    text += fmt::format("{}{} {} ({})", text.empty() ? "" : ", ", method_label(method),
-                        plain(spread_of(best, "lr").median), accuracy_text(values_of(best, kValError)));
+    text += fmt::format("{}{} {} ({}{})", text.empty() ? "" : ", ", method_label(method),
+                        plain(spread_of(best, "lr").median), accuracy_text(values_of(best, kValError)),
+                        at_edge(*best, groups.sweep(method)) ? "; the sweep ends there" : "");
   }
   return text.empty() ? text : "Best learning rate of the sweep: " + text + ".";
 }

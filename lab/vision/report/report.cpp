@@ -112,6 +112,9 @@ std::string what_was_run(const VisionGroups& groups) {
         "times the gradient's RMS{}; the same steps, columns and directions for every method and seed. ",
         text("burst_period"), text("burst_start"), text("burst_columns"), text("burst_size"),
         groups.setting("burst_relative") == true ? "" : " (absolute)");
+  const Json images = groups.setting("eval_images");
+  if (images.is_number() && images.get<double>() > 0)
+    words += fmt::format("Accuracy is that on the first {} test images. ", text("eval_images"));
   return words +
          "Embeddings, norms, biases and the head are trained by one AdamW with the same settings in all runs, so that "
          "methods differ in the hidden matrices alone. Test images are those that the data set keeps apart; nothing "

@@ -33,16 +33,19 @@ TEST(HeadLoss, IsCrossEntropyWithItsGradients) {
 }
 
 TEST(HeadLoss, SeveralPiecesGiveTheSameAsOne) {
-  // 2^27 bytes of logits in f32 are 512 rows of 65536 words: three pieces.
   torch::manual_seed(3);
-  const at::Tensor hidden = at::randn({1100, 2}), weight = at::randn({65536, 2});
-  const at::Tensor targets = at::randint(65536, {1100}, at::kLong);
-  const Result ours = differentiate(hidden, weight, [&](auto& h, auto& w) { return head_loss(h, w, targets); });
-  const Result plain = differentiate(
-      hidden, weight, [&](auto& h, auto& w) { return at::cross_entropy_loss(at::linear(h, w), targets); });
-  EXPECT_TRUE(at::allclose(ours.loss, plain.loss, 1e-5));
-  EXPECT_TRUE(at::allclose(ours.hidden_gradient, plain.hidden_gradient, 1e-4, 1e-7));
-  EXPECT_TRUE(at::allclose(ours.weight_gradient, plain.weight_gradient, 1e-4, 1e-7));
+  const at::Tensor hidden = at::randn({11, 6}, at::kDouble), weight = at::randn({70, 6}, at::kDouble);
+  const at::Tensor targets = at::randint(70, {11}, at::kLong);
+  const auto in_pieces = [&](std::int64_t rows) {
+    return differentiate(hidden, weight, [&](auto& h, auto& w) { return head_loss(h, w, targets, rows); });
+  };
+  const Result whole = in_pieces(11);
+  for (const std::int64_t rows : {1, 4, 10}) {
+    const Result pieces = in_pieces(rows);
+    EXPECT_TRUE(at::allclose(pieces.loss, whole.loss, 1e-12, 1e-12)) << rows;
+    EXPECT_TRUE(at::allclose(pieces.hidden_gradient, whole.hidden_gradient, 1e-10, 1e-12)) << rows;
+    EXPECT_TRUE(at::allclose(pieces.weight_gradient, whole.weight_gradient, 1e-10, 1e-12)) << rows;
+  }
 }
 
 TEST(HeadLoss, NeedsNoGradients) {
