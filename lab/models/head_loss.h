@@ -11,7 +11,7 @@ namespace trasmuon::lab {
 /// they are computed for some rows at a time, with their gradients, in the forward pass.
 /// hidden [rows, width], weight [vocabulary, width], targets [rows] in [0, vocabulary). `rows_at_a_time` 0: as many as
 /// fill 128 MB of logits, or 1 GB on a GPU.
-/// Its gradient can be taken once, and not differentiated again.
+/// Its gradient can be taken once, and not differentiated again (docs/decisions/0012-loss-without-all-logits.md).
 at::Tensor head_loss(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& targets,
                      std::int64_t rows_at_a_time = 0);
 

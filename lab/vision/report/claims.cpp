@@ -82,7 +82,7 @@ void add_spread(const VisionGroups& groups, Table& table) {
 
 /// How often the trigger fires without bursts, when the start is over.
 std::string natural_sentence(const VisionGroups& groups) {
-  const SeedGroup* calm = groups.at(groups.bursts() ? "no-bursts" : "shared", "trasmuon");
+  const SeedGroup* calm = groups.calm("trasmuon");
   const Spread fired = spread_of(calm, "triggered_settled"), damped = spread_of(calm, "damped_settled"),
                ratio = spread_of(calm, "r_max_settled");
   if (fired.count == 0) return {};

@@ -21,6 +21,8 @@ class VisionGroups {
   const SeedGroup* at(const std::string& part, const std::string& method) const {
     return find_group(runs_, part, method);
   }
+  /// The method's runs without bursts, at the shared learning rate.
+  const SeedGroup* calm(const std::string& method) const { return at(bursts() ? "no-bursts" : "shared", method); }
   const SeedGroup* placebo(const std::string& damping) const {
     return find_group(runs_, "controls", "trasmuon", {{"damping", damping}});
   }

@@ -8,6 +8,7 @@
 #include "lab/report/figure.h"
 #include "lab/report/format.h"
 #include "lab/report/illustration.h"
+#include "lab/report/layer_ratios.h"
 #include "lab/report/part_tables.h"
 #include "lab/vision/report/claims.h"
 #include "lab/vision/report/comparisons.h"
@@ -142,6 +143,7 @@ void report_vision(const RunSet& runs, Document& document, Gnuplot& gnuplot) {
   illustrate(vision_accuracy(groups), document, gnuplot);
   illustrate(vision_sweep(groups), document, gnuplot);
   illustrate(vision_ratios(groups), document, gnuplot);
+  if (const SeedGroup* calm = groups.calm("trasmuon")) add_layer_ratios(*calm, document);
   add_comparisons(comparisons, document);
 
   document.add(Heading{2, "Everything that was run"});
