@@ -14,12 +14,20 @@ namespace {
 
 /// "61 against 83, × 0.73 [0.70, 0.77], ...; 6 seeds: lower"
 std::string measured(const LanguageComparison& c) {
-  return fmt::format("{} against {}, {}; {} seed{}: {}", human(c.ours.median), human(c.theirs.median), c.effect.text(),
-                     c.effect.seeds, c.effect.seeds == 1 ? "" : "s", conclusion(c.effect));
+  return fmt::format("{} against {}, {}; {} seed{}: {}", human(c.ours.median), human(c.theirs.median), effect_text(c),
+                     c.effect.seeds, c.effect.seeds == 1 ? "" : "s", conclusion(c));
 }
 
 std::string brief(const LanguageComparison* c) {
-  return c == nullptr ? "not run" : fmt::format("{} ({})", c->effect.text(), conclusion(c->effect));
+  return c == nullptr ? "not run" : fmt::format("{} ({})", effect_text(*c), conclusion(*c));
+}
+
+/// Not higher: judge_no_worse with the margin of perplexities.
+Verdict no_higher_perplexity(const PairedEffect& effect) {
+  if (!effect.known()) return Verdict::unknown;
+  if (effect.clearly_higher()) return Verdict::not_reproduced;
+  if (effect.clearly_lower() || (effect.diverged == 0 && effect.high <= kEqualPerplexity)) return Verdict::reproduced;
+  return effect.pairing.mostly_higher() ? Verdict::not_reproduced : Verdict::indicated;
 }
 
 /// A verdict; where the seeds are too few for one, it says so.
@@ -76,10 +84,10 @@ Table language_claims(const LanguageGroups&, const LanguageComparisons& comparis
       {"and than AdamW", kWarm, kSteps, "adamw", judge_lower},
       {"Without warm-up TrasMuon reaches it in fewer steps than Muon", kCold, kSteps, "muon", judge_lower},
       {"and than AdamW", kCold, kSteps, "adamw", judge_lower},
-      {"It ends lowest or about equal: Muon, with warm-up", kWarm, kPerplexity, "muon", judge_no_worse},
-      {"NorMuon, with warm-up", kWarm, kPerplexity, "normuon", judge_no_worse},
-      {"Muon, without warm-up", kCold, kPerplexity, "muon", judge_no_worse},
-      {"AdamW, without warm-up", kCold, kPerplexity, "adamw", judge_no_worse}};
+      {"It ends lowest or about equal: Muon, with warm-up", kWarm, kPerplexity, "muon", no_higher_perplexity},
+      {"NorMuon, with warm-up", kWarm, kPerplexity, "normuon", no_higher_perplexity},
+      {"Muon, without warm-up", kCold, kPerplexity, "muon", no_higher_perplexity},
+      {"AdamW, without warm-up", kCold, kPerplexity, "adamw", no_higher_perplexity}};
   for (const Claim& claim : claims) {
     const LanguageComparison* found = comparisons.find(claim.where, claim.quantity, claim.baseline);
     if (found == nullptr) continue;

@@ -3,6 +3,21 @@
 
 namespace trasmuon::lab {
 
+std::string effect_text(const LanguageComparison& comparison) {
+  std::string text = comparison.effect.text();
+  const std::string diverged = "diverged";
+  if (const std::size_t at = text.find(diverged); comparison.quantity == kSteps && at != std::string::npos)
+    text.replace(at, diverged.size(), "with one that never gets there");
+  return text;
+}
+
+std::string conclusion(const LanguageComparison& comparison) {
+  const PairedEffect& effect = comparison.effect;
+  const bool decided = effect.clearly_lower() || effect.clearly_higher() || effect.seeds < kFewSeeds;
+  if (decided || comparison.quantity != kPerplexity) return conclusion(effect);
+  return effect.within(kEqualPerplexity) ? "about equal" : "undecided";
+}
+
 LanguageComparisons::LanguageComparisons(const LanguageGroups& groups) {
   constexpr const char* kMethod = "trasmuon";
   for (const std::string& baseline : groups.runs().methods) {

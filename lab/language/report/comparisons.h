@@ -25,6 +25,13 @@ inline constexpr const char *kWarm = "shared rate, with warm-up", *kCold = "shar
                             *kPlain = "both without Nesterov, shared rate", *kControls = "damping";
 inline constexpr const char *kSteps = "steps to the target loss", *kPerplexity = "final validation perplexity";
 
+/// The ratio as text; a run that never reaches the target loss is called so.
+std::string effect_text(const LanguageComparison& comparison);
+/// What it tells, in words. Perplexities are about equal if the whole interval lies within a factor of
+/// kEqualPerplexity, steps within 1.25.
+std::string conclusion(const LanguageComparison& comparison);
+inline constexpr double kEqualPerplexity = 1.02;  ///< 0.02 nats
+
 /// All comparisons of the report, their p-values corrected for their number together.
 class LanguageComparisons {
  public:

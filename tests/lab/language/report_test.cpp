@@ -46,6 +46,12 @@ TEST(LanguageReport, JudgesStepsSeedBySeed) {
   EXPECT_EQ(verdict({.seeds = 1, .trasmuon_steps = 139}, claim), "too few seeds");
 }
 
+TEST(LanguageReport, CallsAPerplexityWorseThatIsClearlyHigher) {
+  const std::string claim = "It ends lowest or about equal: Muon, with warm-up";
+  EXPECT_EQ(verdict({}, claim), "reproduced");
+  EXPECT_EQ(verdict({.muon = 3.2, .trasmuon = 3.21}, claim), "not reproduced");
+}
+
 TEST(LanguageReport, ARunThatNeverReachesTheTargetCountsAsInfinite) {
   const std::string report = report_of(language_runs({.adamw_reaches = false}));
   EXPECT_TRUE(has(report, "| AdamW | ∞")) << report;
