@@ -14,7 +14,8 @@ enum class Filter { bilinear, bicubic };  ///< bicubic with a = -0.5, as Pillow'
 
 /// Resizes a box of the image, which must lie in it. Antialiased as Pillow's resize: where the image shrinks, the
 /// filter is wider by the same factor. Only pixels of the box are used.
-/// Within one grey level of Pillow 13 where both sides shrink or both grow; otherwise it chooses another order of passes.
+/// Within one grey level of Pillow 13 where both sides shrink or both grow; otherwise it chooses another order of
+/// passes.
 Image resize(const Image& image, const Box& box, int height, int width, Filter filter);
 
 /// Resizes the whole image so that its shorter side is `size`.
