@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/data/prepare.h"
+#include "lab/data/tokens/prepare.h"
 
 // The program's commands. Each prints to stdout and returns the exit code; user errors are thrown as Error.
 namespace trasmuon::lab {

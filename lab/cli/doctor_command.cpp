@@ -11,10 +11,10 @@
 #include <sstream>
 
 #include "lab/cli/commands.h"
-#include "lab/data/decode.h"
-#include "lab/data/default_text.h"
-#include "lab/data/image_set.h"
+#include "lab/data/images/decode.h"
+#include "lab/data/images/image_set.h"
 #include "lab/data/inflate.h"
+#include "lab/data/text/default_text.h"
 #include "lab/recipe/files.h"
 #include "lab/records/blas.h"
 #include "lab/records/machine.h"

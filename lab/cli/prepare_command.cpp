@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/data/prepare.h"
+#include "lab/data/tokens/prepare.h"
 
 #include <fmt/format.h>
 #include <signal.h>

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "lab/data/token_batches.h"
+#include "lab/data/tokens/token_batches.h"
 #include "lab/language/settings.h"
 #include "lab/models/language_model.h"
 #include "lab/training/task.h"

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <trasmuon/error.h>
 
-#include "lab/data/default_text.h"
+#include "lab/data/text/default_text.h"
 
 namespace trasmuon::lab {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "lab/data/token_stream.h"
+#include "lab/data/tokens/token_stream.h"
 #include "lab/language/settings.h"
 
 namespace trasmuon::lab {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "lab/data/image_set.h"
+#include "lab/data/images/image_set.h"
 
 namespace trasmuon::lab {
 

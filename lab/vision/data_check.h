@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "lab/data/image_folder.h"
+#include "lab/data/images/image_folder.h"
 #include "lab/vision/settings.h"
 
 namespace trasmuon::lab {

@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "lab/data/adjust.h"
-#include "lab/data/crop.h"
-#include "lab/data/decode.h"
-#include "lab/data/image_folder.h"
-#include "lab/data/normalize.h"
+#include "lab/data/images/adjust.h"
+#include "lab/data/images/crop.h"
+#include "lab/data/images/decode.h"
+#include "lab/data/images/image_folder.h"
+#include "lab/data/images/normalize.h"
+#include "lab/data/images/rand_augment.h"
 #include "lab/data/prefetch.h"
-#include "lab/data/rand_augment.h"
 #include "lab/data/sample_order.h"
 #include "lab/data/sample_random.h"
 #include "lab/vision/data_check.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
-#include "lab/data/crop.h"
-#include "lab/data/image_set.h"
-#include "lab/data/normalize.h"
+#include "lab/data/images/crop.h"
+#include "lab/data/images/image_set.h"
+#include "lab/data/images/normalize.h"
 #include "lab/data/sample_order.h"
 #include "lab/data/sample_random.h"
 #include "lab/vision/images.h"

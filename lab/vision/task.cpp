@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "lab/data/mixup.h"
+#include "lab/data/images/mixup.h"
 #include "lab/data/sample_random.h"
 
 namespace trasmuon::lab {

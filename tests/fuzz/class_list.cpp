@@ -3,7 +3,7 @@
 #include <set>
 
 #include "fuzz/fuzz.h"
-#include "lab/data/image_folder.h"
+#include "lab/data/images/image_folder.h"
 #include "trasmuon/error.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -2,7 +2,7 @@
 // The input is a gzip file, or the text of a page in POD.
 #include "fuzz/fuzz.h"
 #include "lab/data/inflate.h"
-#include "lab/data/pod.h"
+#include "lab/data/text/pod.h"
 #include "trasmuon/error.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The input is a JPEG or PNG file of at most a million pixels.
 #include "fuzz/fuzz.h"
-#include "lab/data/decode.h"
+#include "lab/data/images/decode.h"
 #include "trasmuon/error.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

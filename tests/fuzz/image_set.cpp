@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The input is "I", an IDX file of images, "----" and one of labels; or a file of CIFAR-10 ("C") or CIFAR-100 ("D").
-#include "lab/data/image_set.h"
+#include "lab/data/images/image_set.h"
 
 #include "fuzz/fuzz.h"
-#include "lab/data/cifar.h"
-#include "lab/data/idx.h"
+#include "lab/data/images/cifar.h"
+#include "lab/data/images/idx.h"
 #include "trasmuon/error.h"
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The input is a token file.
-#include "lab/data/token_file.h"
+#include "lab/data/tokens/token_file.h"
 
 #include <algorithm>
 

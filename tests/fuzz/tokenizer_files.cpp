@@ -2,7 +2,7 @@
 // The input is a vocabulary, "\n====\n", merges, "\n====\n" and a word. What the words of a vocabulary that is taken
 // become, reads back as it was.
 #include "fuzz/fuzz.h"
-#include "lab/data/byte_pairs.h"
+#include "lab/data/text/byte_pairs.h"
 #include "support/temporary_directory.h"
 #include "trasmuon/error.h"
 

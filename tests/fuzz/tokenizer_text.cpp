@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The input is a text for the tokenizers of tests/lab/data/tokenizer.
 #include "fuzz/fuzz.h"
-#include "lab/data/documents.h"
-#include "lab/data/tokenizer.h"
-#include "lab/data/unicode.h"
+#include "lab/data/text/documents.h"
+#include "lab/data/text/tokenizer.h"
+#include "lab/data/text/unicode.h"
 #include "trasmuon/error.h"
 
 namespace {

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <functional>
 
-#include "lab/data/adjust.h"
-#include "lab/data/crop.h"
-#include "lab/data/rand_augment.h"
-#include "lab/data/resize.h"
+#include "lab/data/images/adjust.h"
+#include "lab/data/images/crop.h"
+#include "lab/data/images/rand_augment.h"
+#include "lab/data/images/resize.h"
 
 namespace trasmuon::lab {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "lab/data/mixup.h"
-#include "lab/data/normalize.h"
+#include "lab/data/images/mixup.h"
+#include "lab/data/images/normalize.h"
 #include "support/error_of.h"
 
 namespace trasmuon::lab {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/data/decode.h"
+#include "lab/data/images/decode.h"
 
 #include <gtest/gtest.h>
 

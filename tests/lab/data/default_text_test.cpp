@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/data/default_text.h"
+#include "lab/data/text/default_text.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 
-#include "lab/data/pod.h"
+#include "lab/data/text/pod.h"
 #include "support/error_of.h"
 #include "support/temporary_directory.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/data/documents.h"
+#include "lab/data/text/documents.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "lab/data/tokenizer.h"
+#include "lab/data/text/tokenizer.h"
 #include "lab/records/files.h"
 
 namespace trasmuon::lab {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/data/image_folder.h"
+#include "lab/data/images/image_folder.h"
 
 #include <gtest/gtest.h>
 

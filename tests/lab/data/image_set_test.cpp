@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/data/image_set.h"
+#include "lab/data/images/image_set.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "lab/data/cifar.h"
 #include "lab/data/gzip.h"
-#include "lab/data/idx.h"
+#include "lab/data/images/cifar.h"
+#include "lab/data/images/idx.h"
 #include "support/error_of.h"
 #include "support/temporary_directory.h"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/data/prepare.h"
+#include "lab/data/tokens/prepare.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 
-#include "lab/data/token_stream.h"
-#include "lab/data/tokenizer.h"
+#include "lab/data/text/tokenizer.h"
+#include "lab/data/tokens/token_stream.h"
 #include "lab/records/files.h"
 #include "support/error_of.h"
 #include "support/temporary_directory.h"

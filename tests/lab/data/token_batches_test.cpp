@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/data/token_batches.h"
+#include "lab/data/tokens/token_batches.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/data/token_file.h"
+#include "lab/data/tokens/token_file.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/data/token_stream.h"
+#include "lab/data/tokens/token_stream.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/data/token_file.h"
+#include "lab/data/tokens/token_file.h"
 
 namespace trasmuon::test {
 

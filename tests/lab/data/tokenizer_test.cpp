@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/data/tokenizer.h"
+#include "lab/data/text/tokenizer.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "lab/data/byte_pairs.h"
-#include "lab/data/unicode.h"
+#include "lab/data/text/byte_pairs.h"
+#include "lab/data/text/unicode.h"
 #include "lab/records/files.h"
 #include "support/error_of.h"
 #include "support/temporary_directory.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/data/unicode.h"
+#include "lab/data/text/unicode.h"
 
 #include <gtest/gtest.h>
 

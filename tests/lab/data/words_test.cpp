@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/data/words.h"
+#include "lab/data/text/words.h"
 
 #include <gtest/gtest.h>
 

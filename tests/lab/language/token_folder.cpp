@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "token_folder.h"
 
-#include "lab/data/token_file.h"
+#include "lab/data/tokens/token_file.h"
 #include "lab/study/random.h"
 
 namespace trasmuon::lab {

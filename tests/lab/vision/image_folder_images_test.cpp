@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <string>
 
-#include "lab/data/crop.h"
-#include "lab/data/decode.h"
-#include "lab/data/normalize.h"
+#include "lab/data/images/crop.h"
+#include "lab/data/images/decode.h"
+#include "lab/data/images/normalize.h"
 #include "lab/vision/data_check.h"
 #include "lab/vision/images.h"
 #include "support/error_of.h"
