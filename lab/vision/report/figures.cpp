@@ -6,6 +6,8 @@
 namespace trasmuon::lab {
 namespace {
 
+constexpr std::size_t kPoints = 50;  // of a curve: the loss of single steps is too noisy to tell methods apart
+
 struct Part {
   const char *name, *words;
 };
@@ -18,7 +20,7 @@ std::vector<Part> parts_of(const VisionGroups& groups) {
 Panel curve_panel(const VisionGroups& groups, const Part& part, const std::string& table, const std::string& column) {
   Panel panel{.title = "", .x_label = "step", .y_label = "", .log_y = true};
   for (const std::string& method : groups.methods(part.name)) {
-    Line line = seed_band(*groups.at(part.name, method), table, column);
+    Line line = seed_band(*groups.at(part.name, method), table, column, kPoints);
     line.points = table == "eval";
     if (!line.x.empty()) panel.lines.push_back(std::move(line));
   }

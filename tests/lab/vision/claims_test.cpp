@@ -56,6 +56,11 @@ TEST(VisionClaims, FewSeedsDenyNothing) {
   EXPECT_EQ(verdict(runs, "TrasMuon varies least"), "too few seeds");
 }
 
+TEST(VisionClaims, ASmallerSpreadIsOnlyIndicated) {
+  EXPECT_EQ(verdict(vision_runs(), "TrasMuon varies least"), "indicated");  // in proportion to the errors
+  EXPECT_EQ(verdict(vision_runs({.noise = 0.1}), "TrasMuon varies least"), "not reproduced");
+}
+
 TEST(VisionClaims, WithoutRunsThereIsNoVerdict) {
   RunSet runs = vision_runs();
   runs.groups.clear();
