@@ -6,7 +6,7 @@
 
 namespace trasmuon::lab {
 
-Box random_box(int height, int width, const CropRange& range, SampleRandom& random) {
+PixelBox random_box(int height, int width, const CropRange& range, SampleRandom& random) {
   const double area = static_cast<double>(height) * width;
   for (int attempt = 0; attempt < 10; ++attempt) {
     const double wanted = area * random.uniform(range.least_area, range.most_area);

@@ -14,7 +14,7 @@ struct CropRange {
 
 /// Chooses a box as torchvision's RandomResizedCrop: area and logarithm of the aspect ratio are uniform; after ten
 /// boxes that do not fit, the largest centred one with an allowed aspect.
-Box random_box(int height, int width, const CropRange& range, SampleRandom& random);
+PixelBox random_box(int height, int width, const CropRange& range, SampleRandom& random);
 
 /// Resizes a random box to size x size, bicubic, antialiased.
 Image random_resized_crop(const Image& image, int size, SampleRandom& random, const CropRange& range = {});

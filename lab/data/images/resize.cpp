@@ -46,7 +46,7 @@ std::vector<Taps> taps_of(int from, int to, Filter filter) {
 
 }  // namespace
 
-Image resize(const Image& image, const Box& box, int height, int width, Filter filter) {
+Image resize(const Image& image, const PixelBox& box, int height, int width, Filter filter) {
   const std::vector<Taps> across = taps_of(box.width, width, filter), down = taps_of(box.height, height, filter);
   Image out(image.channels, height, width);
   std::vector<float> rows(static_cast<std::size_t>(box.height) * static_cast<std::size_t>(width));  // resized across
@@ -82,7 +82,7 @@ Image resize_shorter_side(const Image& image, int size, Filter filter) {
   const bool wide = image.width >= image.height;
   const double longer = wide ? image.width : image.height, shorter = wide ? image.height : image.width;
   const int other = static_cast<int>(size * longer / shorter);
-  const Box whole{0, 0, image.height, image.width};
+  const PixelBox whole{0, 0, image.height, image.width};
   return wide ? resize(image, whole, size, other, filter) : resize(image, whole, other, size, filter);
 }
 

@@ -6,7 +6,7 @@
 namespace trasmuon::lab {
 
 /// A rectangle of an image, in pixels.
-struct Box {
+struct PixelBox {
   int top = 0, left = 0, height = 0, width = 0;
 };
 
@@ -16,7 +16,7 @@ enum class Filter { bilinear, bicubic };  ///< bicubic with a = -0.5, as Pillow'
 /// filter is wider by the same factor. Only pixels of the box are used.
 /// Within one grey level of Pillow 13 where both sides shrink or both grow; otherwise it chooses another order of
 /// passes.
-Image resize(const Image& image, const Box& box, int height, int width, Filter filter);
+Image resize(const Image& image, const PixelBox& box, int height, int width, Filter filter);
 
 /// Resizes the whole image so that its shorter side is `size`.
 Image resize_shorter_side(const Image& image, int size, Filter filter);

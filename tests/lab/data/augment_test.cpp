@@ -60,7 +60,7 @@ double resampled(int count, int i, int outputs, Filter filter, const std::functi
 TEST(Resize, IsTheWeightedMeanOfTheBox) {
   const Image image = random_image(3, 13, 17);
   for (const Filter filter : {Filter::bilinear, Filter::bicubic}) {
-    for (const Box& box : {Box{0, 0, 13, 17}, Box{2, 5, 7, 9}, Box{3, 4, 1, 1}}) {
+    for (const PixelBox& box : {PixelBox{0, 0, 13, 17}, PixelBox{2, 5, 7, 9}, PixelBox{3, 4, 1, 1}}) {
       for (const auto& [height, width] : {std::pair{7, 5}, {13, 17}, {29, 31}, {1, 1}, {3, 40}}) {
         const Image out = resize(image, box, height, width, filter);
         const double error = error_of_pixels(out, [&, h = height, w = width](int channel, int y, int x) {
@@ -104,7 +104,7 @@ TEST(RandomBox, LiesInTheImageWithAreaAndAspect) {
   SampleRandom random(3);
   double areas = 0;
   for (int i = 0; i < 2000; ++i) {
-    const Box box = random_box(300, 400, {}, random);
+    const PixelBox box = random_box(300, 400, {}, random);
     ASSERT_GE(std::min({box.top, box.left, box.height - 1, box.width - 1}), 0);
     ASSERT_LE(box.top + box.height, 300);
     ASSERT_LE(box.left + box.width, 400);
@@ -121,11 +121,11 @@ TEST(RandomBox, LiesInTheImageWithAreaAndAspect) {
 
 TEST(RandomBox, FallsBackToTheCentre) {
   SampleRandom random(3);
-  const Box wide = random_box(10, 1000, {.least_area = 0.9}, random),
-            tall = random_box(1000, 10, {.least_area = 0.9}, random);
+  const PixelBox wide = random_box(10, 1000, {.least_area = 0.9}, random),
+                 tall = random_box(1000, 10, {.least_area = 0.9}, random);
   EXPECT_EQ(std::pair(wide.width, wide.left), std::pair(13, 493));
   EXPECT_EQ(std::pair(tall.height, tall.top), std::pair(13, 493));
-  const Box dot = random_box(1, 1, {}, random);
+  const PixelBox dot = random_box(1, 1, {}, random);
   EXPECT_EQ(std::pair(dot.height, dot.width), std::pair(1, 1));
 }
 
