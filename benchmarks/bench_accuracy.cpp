@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "cpu/bf16_newton_schulz.h"
-#include "cpu/newton_schulz.h"
+#include "cpu/newton_schulz/bf16_newton_schulz.h"
+#include "cpu/newton_schulz/newton_schulz.h"
 #include "cpu/scratch.h"
 #include "optim/rule.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cpu/gemm.h"
+#include "cpu/products/gemm.h"
 #include "cpu/row_chunks.h"
 #include "cpu/step.h"
 #include "stages/formulas.h"

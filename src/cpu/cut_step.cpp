@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "cpu/cut_rows.h"
-#include "cpu/newton_schulz.h"
+#include "cpu/newton_schulz/newton_schulz.h"
 #include "cpu/row_chunks.h"
 #include "stages/formulas.h"
 #include "stages/measure.h"

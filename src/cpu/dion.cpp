@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cpu/gemm.h"
+#include "cpu/products/gemm.h"
 #include "cpu/kernels.h"
 #include "cpu/orthonormal_rows.h"
 #include "cpu/step.h"

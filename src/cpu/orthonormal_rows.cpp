@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cpu/gemm.h"
+#include "cpu/products/gemm.h"
 #include "cpu/kernels.h"
 #include "stages/formulas.h"
 

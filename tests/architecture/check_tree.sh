@@ -17,6 +17,8 @@ declare -A may_include=(
   [src/base]='(trasmuon|base)/'
   [src/stages]='(trasmuon|stages)/'
   [src/cpu]='(trasmuon|stages|cpu)/'
+  [src/cpu/products]='((trasmuon|stages|cpu/products)/|cpu/(kernels|thread_pool)\.h)'
+  [src/cpu/newton_schulz]='((trasmuon|stages|cpu/(newton_schulz|products))/|cpu/(kernels|scratch)\.h)'
   [src/cpu/isa]='((trasmuon|stages|cpu)/|(cpuid|immintrin)\.h)'
   [src/cuda]='((trasmuon|stages|cuda)/|cuda[A-Za-z_0-9]*\.h)'
   [src/cuda/runtime]='((trasmuon|cuda/runtime)/|cu(da|blas)[A-Za-z_0-9]*\.h)'
@@ -66,7 +68,7 @@ check_includes() {
   while read -r file; do
     layer=$(cut -d/ -f1-2 <<<"$file")
     [[ $file != include/trasmuon/libtorch* ]] || layer=include/trasmuon/libtorch
-    [[ $file != src/@(cuda/*|cpu/isa)/* ]] || layer=$(cut -d/ -f1-3 <<<"$file")
+    [[ $file != src/@(cuda|cpu)/*/* ]] || layer=$(cut -d/ -f1-3 <<<"$file")
     if [[ -z ${may_include[$layer]:-} ]]; then
       report "$file:1: $layer is no known layer; say in ${BASH_SOURCE[0]##*/} what it may include"
       continue

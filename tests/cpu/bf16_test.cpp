@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cpu/bf16_newton_schulz.h"
-#include "cpu/bf16_product.h"
+#include "cpu/newton_schulz/bf16_newton_schulz.h"
+#include "cpu/products/bf16_product.h"
 #include "optim/rule.h"
 #include "support/error_of.h"
 #include "support/reference.h"

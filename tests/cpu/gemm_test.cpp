@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu/gemm.h"
+#include "cpu/products/gemm.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu/newton_schulz.h"
+#include "cpu/newton_schulz/newton_schulz.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu/small_newton_schulz.h"
+#include "cpu/newton_schulz/small_newton_schulz.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "cpu/bf16_kernels.h"
+#include "cpu/products/bf16_kernels.h"
 #include "trasmuon/half.h"
 
 namespace trasmuon::cpu::TRASMUON_ISA {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "cpu/bf16_kernels.h"
+#include "cpu/products/bf16_kernels.h"
 #include "cpu/isa/amx.h"
 #include "cpu/kernels.h"
 #include "trasmuon/error.h"

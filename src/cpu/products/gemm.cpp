@@ -4,7 +4,7 @@
 // commuting symmetric matrices is symmetric and only half of it is computed (BLAS has
 // that for X X^T alone); scaling, a I + b R and the mirrored store are fused into it;
 // and its threads are ours, not a process-wide setting of the caller's BLAS.
-#include "cpu/gemm.h"
+#include "cpu/products/gemm.h"
 
 #include <algorithm>
 

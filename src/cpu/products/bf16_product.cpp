@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu/bf16_product.h"
+#include "cpu/products/bf16_product.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu/bf16_newton_schulz.h"
+#include "cpu/newton_schulz/bf16_newton_schulz.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "cpu/bf16_product.h"
-#include "cpu/newton_schulz_steps.h"
+#include "cpu/products/bf16_product.h"
+#include "cpu/newton_schulz/newton_schulz_steps.h"
 
 namespace trasmuon::cpu {
 namespace {

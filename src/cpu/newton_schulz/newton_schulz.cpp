@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu/newton_schulz.h"
+#include "cpu/newton_schulz/newton_schulz.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "cpu/gemm.h"
-#include "cpu/newton_schulz_steps.h"
-#include "cpu/small_newton_schulz.h"
+#include "cpu/products/gemm.h"
+#include "cpu/newton_schulz/newton_schulz_steps.h"
+#include "cpu/newton_schulz/small_newton_schulz.h"
 
 namespace trasmuon::cpu {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu/small_newton_schulz.h"
+#include "cpu/newton_schulz/small_newton_schulz.h"
 
 #include <utility>
 
 #include "cpu/kernels.h"
-#include "cpu/newton_schulz_steps.h"
+#include "cpu/newton_schulz/newton_schulz_steps.h"
 
 namespace trasmuon::cpu {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "cpu/bf16_kernels.h"
+#include "cpu/products/bf16_kernels.h"
 #include "stages/arena.h"
 #include "stages/matrix.h"
 
