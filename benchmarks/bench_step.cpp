@@ -13,7 +13,7 @@
 
 #include "lab/records/blas.h"
 #include "operations.h"
-#include "peer.h"
+#include "peers/peer.h"
 #include "report.h"
 #include "samples.h"
 #include "trasmuon/trasmuon.h"

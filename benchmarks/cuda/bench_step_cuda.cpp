@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "cuda_ceilings.h"
-#include "cuda_parameters.h"
-#include "cuda_timing.h"
+#include "cuda/ceilings.h"
+#include "cuda/parameters.h"
+#include "cuda/timing.h"
 #include "trasmuon/trasmuon.h"
 
 namespace trasmuon::bench {

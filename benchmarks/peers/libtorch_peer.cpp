@@ -11,8 +11,8 @@
 #include <limits>
 
 #include "lab/records/blas.h"
-#include "libtorch_trasmuon.h"
-#include "peer.h"
+#include "peers/libtorch_trasmuon.h"
+#include "peers/peer.h"
 
 namespace trasmuon::bench {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda_ceilings.h"
+#include "cuda/ceilings.h"
 
 #include <cublas_v2.h>
 
@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <memory>
 
-#include "cuda_parameters.h"
-#include "cuda_timing.h"
+#include "cuda/parameters.h"
+#include "cuda/timing.h"
 
 namespace trasmuon::bench {
 namespace {

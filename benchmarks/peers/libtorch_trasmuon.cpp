@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "libtorch_trasmuon.h"
+#include "peers/libtorch_trasmuon.h"
 
 #include <torch/utils.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda_parameters.h"
+#include "cuda/parameters.h"
 
 #include <cstring>
 #include <utility>
 
-#include "cuda_timing.h"
+#include "cuda/timing.h"
 #include "trasmuon/half.h"
 
 namespace trasmuon::bench {
