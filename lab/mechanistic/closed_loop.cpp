@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "lab/report/curves.h"
+#include "lab/report/figures/curves.h"
 
 namespace trasmuon::lab {
 

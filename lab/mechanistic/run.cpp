@@ -9,7 +9,7 @@
 
 #include "lab/mechanistic/quadratic.h"
 #include "lab/mechanistic/stationarity.h"
-#include "lab/report/stats.h"
+#include "lab/report/statistics/stats.h"
 
 namespace trasmuon::lab {
 namespace {

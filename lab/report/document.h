@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "lab/report/stats.h"
+#include "lab/report/statistics/stats.h"
 
 namespace trasmuon::lab {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "lab/report/stats.h"
+#include "lab/report/statistics/stats.h"
 
 namespace trasmuon::lab {
 

@@ -8,10 +8,10 @@
 #include <numeric>
 #include <vector>
 
-#include "lab/report/curves.h"
-#include "lab/report/figure.h"
+#include "lab/report/figures/curves.h"
+#include "lab/report/figures/figure.h"
 #include "lab/report/format.h"
-#include "lab/report/groups.h"
+#include "lab/report/statistics/groups.h"
 
 namespace trasmuon::lab {
 namespace {

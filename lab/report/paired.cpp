@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "lab/report/format.h"
-#include "lab/report/student_t.h"
+#include "lab/report/statistics/student_t.h"
 
 namespace trasmuon::lab {
 

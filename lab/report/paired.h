@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lab/report/stats.h"
+#include "lab/report/statistics/stats.h"
 #include "lab/report/verdict.h"
 
 namespace trasmuon::lab {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <set>
 
-#include "lab/report/figure.h"
+#include "lab/report/figures/figure.h"
 #include "lab/report/format.h"
-#include "lab/report/groups.h"
+#include "lab/report/statistics/groups.h"
 
 namespace trasmuon::lab {
 

@@ -6,7 +6,7 @@
 
 #include "lab/records/run_set.h"
 #include "lab/report/document.h"
-#include "lab/report/gnuplot.h"
+#include "lab/report/figures/gnuplot.h"
 
 namespace trasmuon::lab {
 

@@ -3,8 +3,8 @@
 
 #include <set>
 
-#include "lab/report/figure.h"
-#include "lab/report/groups.h"
+#include "lab/report/figures/figure.h"
+#include "lab/report/statistics/groups.h"
 #include "lab/report/part_tables.h"
 
 namespace trasmuon::lab {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "lab/report/document.h"
-#include "lab/report/groups.h"
+#include "lab/report/statistics/groups.h"
 
 namespace trasmuon::lab {
 

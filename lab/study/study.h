@@ -9,7 +9,7 @@
 #include "lab/records/run_set.h"
 #include "lab/records/run_spec.h"
 #include "lab/report/document.h"
-#include "lab/report/gnuplot.h"
+#include "lab/report/figures/gnuplot.h"
 #include "lab/study/settings.h"
 
 namespace trasmuon::lab {

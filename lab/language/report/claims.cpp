@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "lab/report/figure.h"
+#include "lab/report/figures/figure.h"
 #include "lab/report/format.h"
 #include "lab/report/verdict.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "lab/report/curves.h"
+#include "lab/report/figures/curves.h"
 
 namespace trasmuon::lab {
 namespace {

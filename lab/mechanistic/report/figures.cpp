@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "lab/report/curves.h"
+#include "lab/report/figures/curves.h"
 #include "lab/report/format.h"
 
 namespace trasmuon::lab {

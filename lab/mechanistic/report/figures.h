@@ -3,7 +3,7 @@
 
 #include "lab/mechanistic/closed_loop.h"
 #include "lab/mechanistic/report/groups.h"
-#include "lab/report/illustration.h"
+#include "lab/report/figures/illustration.h"
 
 namespace trasmuon::lab {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/report/groups.h"
+#include "lab/report/statistics/groups.h"
 
 namespace trasmuon::lab {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "lab/report/stats.h"
+#include "lab/report/statistics/stats.h"
 
 namespace trasmuon::lab {
 

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "lab/pinn/events.h"
-#include "lab/report/curves.h"
-#include "lab/report/stats.h"
+#include "lab/report/figures/curves.h"
+#include "lab/report/statistics/stats.h"
 
 namespace trasmuon::lab {
 namespace {

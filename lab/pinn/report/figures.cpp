@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "lab/report/curves.h"
+#include "lab/report/figures/curves.h"
 
 namespace trasmuon::lab {
 

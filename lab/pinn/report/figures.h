@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lab/pinn/report/groups.h"
-#include "lab/report/illustration.h"
+#include "lab/report/figures/illustration.h"
 
 namespace trasmuon::lab {
 

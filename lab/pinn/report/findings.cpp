@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "lab/report/figure.h"
+#include "lab/report/figures/figure.h"
 #include "lab/report/format.h"
 #include "lab/report/verdict.h"
 

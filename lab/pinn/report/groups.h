@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "lab/report/groups.h"
-#include "lab/report/sweep.h"
+#include "lab/report/statistics/groups.h"
+#include "lab/report/statistics/sweep.h"
 
 namespace trasmuon::lab {
 

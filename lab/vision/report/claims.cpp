@@ -7,9 +7,9 @@
 #include <cmath>
 #include <span>
 
-#include "lab/report/figure.h"
+#include "lab/report/figures/figure.h"
 #include "lab/report/format.h"
-#include "lab/report/sweep.h"
+#include "lab/report/statistics/sweep.h"
 
 namespace trasmuon::lab {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "lab/report/sweep.h"
+#include "lab/report/statistics/sweep.h"
 
 namespace trasmuon::lab {
 

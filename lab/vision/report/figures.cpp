@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lab/vision/report/figures.h"
 
-#include "lab/report/curves.h"
+#include "lab/report/figures/curves.h"
 
 namespace trasmuon::lab {
 namespace {

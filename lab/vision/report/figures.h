@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "lab/report/illustration.h"
+#include "lab/report/figures/illustration.h"
 #include "lab/vision/report/groups.h"
 
 namespace trasmuon::lab {

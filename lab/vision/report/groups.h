@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/report/groups.h"
+#include "lab/report/statistics/groups.h"
 #include "lab/vision/report/paper_numbers.h"
 
 namespace trasmuon::lab {

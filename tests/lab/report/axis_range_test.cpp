@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/report/axis_range.h"
+#include "lab/report/figures/axis_range.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "lab/report/gnuplot.h"
+#include "lab/report/figures/gnuplot.h"
 
 namespace trasmuon::lab {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/report/figure.h"
+#include "lab/report/figures/figure.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <set>
 
-#include "lab/report/gnuplot.h"
+#include "lab/report/figures/gnuplot.h"
 #include "support/temporary_directory.h"
 
 namespace trasmuon::lab {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/report/groups.h"
+#include "lab/report/statistics/groups.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "lab/mechanistic/synthetic_mechanistic.h"
-#include "lab/report/curves.h"
+#include "lab/report/figures/curves.h"
 
 namespace trasmuon::lab {
 namespace {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-#include "lab/report/student_t.h"
+#include "lab/report/statistics/student_t.h"
 
 namespace trasmuon::lab {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/report/sweep.h"
+#include "lab/report/statistics/sweep.h"
 
 #include <gtest/gtest.h>
 

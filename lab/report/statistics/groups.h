@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "lab/records/run_set.h"
-#include "lab/report/stats.h"
+#include "lab/report/statistics/stats.h"
 
 namespace trasmuon::lab {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/report/gnuplot.h"
+#include "lab/report/figures/gnuplot.h"
 
 #include <fcntl.h>
 #include <spawn.h>

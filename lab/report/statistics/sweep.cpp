@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/report/sweep.h"
+#include "lab/report/statistics/sweep.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "lab/report/groups.h"
+#include "lab/report/statistics/groups.h"
 
 namespace trasmuon::lab {
 

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <set>
 
-#include "lab/report/axis_range.h"
+#include "lab/report/figures/axis_range.h"
 #include "lab/report/format.h"
-#include "lab/report/gnuplot.h"
-#include "lab/report/stats.h"
+#include "lab/report/figures/gnuplot.h"
+#include "lab/report/statistics/stats.h"
 
 namespace trasmuon::lab {
 

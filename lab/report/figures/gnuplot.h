@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "lab/report/figure.h"
+#include "lab/report/figures/figure.h"
 
 namespace trasmuon::lab {
 

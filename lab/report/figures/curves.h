@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lab/records/run_set.h"
-#include "lab/report/figure.h"
+#include "lab/report/figures/figure.h"
 
 namespace trasmuon::lab {
 

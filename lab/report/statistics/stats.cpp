@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/report/stats.h"
+#include "lab/report/statistics/stats.h"
 
 #include <algorithm>
 #include <cmath>

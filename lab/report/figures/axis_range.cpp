@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/report/axis_range.h"
+#include "lab/report/figures/axis_range.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "lab/report/stats.h"
+#include "lab/report/statistics/stats.h"
 
 namespace trasmuon::lab {
 

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "lab/report/figure.h"
+#include "lab/report/figures/figure.h"
 
 namespace trasmuon::lab {
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "lab/report/document.h"
-#include "lab/report/figure.h"
-#include "lab/report/gnuplot.h"
+#include "lab/report/figures/figure.h"
+#include "lab/report/figures/gnuplot.h"
 
 namespace trasmuon::lab {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/report/curves.h"
+#include "lab/report/figures/curves.h"
 
 #include <algorithm>
 #include <limits>
 #include <map>
 
-#include "lab/report/groups.h"
+#include "lab/report/statistics/groups.h"
 
 namespace trasmuon::lab {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/report/groups.h"
+#include "lab/report/statistics/groups.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/report/illustration.h"
+#include "lab/report/figures/illustration.h"
 
 namespace trasmuon::lab {
 

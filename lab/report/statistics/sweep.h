@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lab/records/run_set.h"
-#include "lab/report/stats.h"
+#include "lab/report/statistics/stats.h"
 
 // Groups that differ in one setting, such as the learning rate, and a positive number of which less is better.
 namespace trasmuon::lab {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/report/figure.h"
+#include "lab/report/figures/figure.h"
 
 #include <array>
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/report/student_t.h"
+#include "lab/report/statistics/student_t.h"
 
 #include <cmath>
 
