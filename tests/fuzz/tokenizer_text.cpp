@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input is a text for the tokenizers of tests/lab/data/tokenizer.
+// The input is a text for the tokenizers of tests/lab/data/text/tokenizer.
 #include "fuzz/fuzz.h"
 #include "lab/data/text/documents.h"
 #include "lab/data/text/tokenizer.h"

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kTokenizer = TRASMUON_SOURCE "/tests/lab/data/tokenizer";
+const std::string kTokenizer = TRASMUON_SOURCE "/tests/lab/data/text/tokenizer";
 
 TEST(PrepareCommand, WritesTokenFiles) {
   const test::TemporaryDirectory folder;
