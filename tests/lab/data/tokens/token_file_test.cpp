@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "lab/data/token_support.h"
+#include "lab/data/tokens/token_support.h"
 #include "support/error_of.h"
 #include "support/temporary_directory.h"
 
