@@ -2,20 +2,13 @@
 #include "lab/models/configurations.h"
 
 #include <gtest/gtest.h>
-#include <trasmuon/error.h>
+
+#include "support/error_of.h"
 
 namespace trasmuon::lab {
 namespace {
 
-template <class Call>
-std::string error_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using test::error_of;
 
 TEST(Configurations, PublishedModelsHaveTheirNumberOfParameters) {
   EXPECT_EQ(parameter_count(language_model_config("gpt2-small")), 124'439'808);
