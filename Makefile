@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 ROUNDS ?= 3
 FUZZ_SECONDS ?= 600
 
-.PHONY: help demo test test-torch2 test-libtorch2 test-python-ecosystem test-gpu test-gpu-python sanitize-gpu test-gpu-libtorch wheel test-long asan tsan fuzz bench bench-gpu bench-gpu-ours lint format install clean
+.PHONY: help demo test test-torch2 test-libtorch2 test-python-ecosystem gpu test-gpu test-gpu-python sanitize-gpu test-gpu-libtorch wheel test-long asan tsan fuzz bench bench-gpu bench-gpu-ours lint format install clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do printf '  make %-21s %s\n' "$$target" "$$text"; done
@@ -56,35 +56,20 @@ wheel: ## build a Python wheel into dist/, with the CUDA backend where nvcc is f
 	@build/python/wheel/bin/pip --disable-pip-version-check wheel -q --no-deps -w dist .
 	@ls dist/*.whl
 
+gpu: ## run this first on a GPU: builds, runs all GPU tests, sanitizers and the benchmark; PARTS, GPU_SECONDS
+	@tools/gpu $(PARTS)
+
 test-gpu: ## run the tests of the CUDA backend (needs a GPU)
-	@tools/setup build
-	@cmake --preset default -DTRASMUON_CUDA=ON
-	@cmake --build --preset default -j $(JOBS) --target cuda_test cuda_products_test
-	@build/tests/cuda/cuda_products_test && build/tests/cuda/cuda_test
+	@tools/gpu products tests
 
-test-gpu-python: ## run the Python tests on a GPU (needs a GPU and a Python with torch and pytest: TRASMUON_PYTHON)
-	@tools/setup build
-	@cmake --preset default -DTRASMUON_CUDA=ON
-	@cmake --build --preset default -j $(JOBS) --target trasmuon trasmuon_cuda
-	@TRASMUON_REQUIRE_GPU=1 tools/test-python in-place build/src
+test-gpu-python: ## run the GPU tests of Python (needs a GPU and a Python with torch and pytest: TRASMUON_PYTHON)
+	@tools/gpu python
 
-test-gpu-libtorch: ## run the GPU tests of the LibTorch adapter (needs a GPU and a LibTorch with CUDA)
-	@tools/setup build
-	@cmake --preset default -DTRASMUON_CUDA=ON -DTRASMUON_WITH_LIBTORCH=ON -DTorch_DIR="$$(tools/find-libtorch)"
-	@cmake --build --preset default -j $(JOBS) --target libtorch_cuda_test
-	@build/tests/libtorch/libtorch_cuda_test
+test-gpu-libtorch: ## run the GPU tests of the LibTorch adapter (needs a GPU and a Python with torch: TRASMUON_PYTHON)
+	@tools/gpu libtorch
 
 sanitize-gpu: ## run the short CUDA tests under compute-sanitizer (needs a GPU)
-	@tools/setup build
-	@cmake --preset default -DTRASMUON_CUDA=ON
-	@cmake --build --preset default -j $(JOBS) --target cuda_test cuda_products_test
-	@# initcheck does not see the stores of bulk tensor copies and takes what they wrote for uninitialized.
-	@for tool in memcheck racecheck initcheck; do \
-	  left_out=$$([ $$tool = initcheck ] && echo '-*In16Bits'); \
-	  compute-sanitizer --tool $$tool --error-exitcode 1 build/tests/cuda/cuda_products_test && \
-	  compute-sanitizer --tool $$tool --error-exitcode 1 build/tests/cuda/cuda_test \
-	    --gtest_filter="*Stream*:*NonFinite*:*Captured*:*Masters*:CudaSmall.Beside*:CudaOrthogonalize*:CudaDion.A*:CudaDiagnostics.OfAdamW$$left_out" || exit 1; \
-	done
+	@tools/gpu memcheck racecheck initcheck
 
 test-long: ## run the long tests
 	@tools/setup build lab
@@ -121,16 +106,13 @@ bench: ## time a step against LibTorch and, if Python has torch >= 2.9, torch.op
 	else echo 'torch.optim.Muon: not measured'; fi
 
 bench-gpu: ## time a step on the GPU beside torch's optimizers (needs a GPU and a Python with torch)
-	@tools/setup build
-	@cmake --preset default -DTRASMUON_CUDA=ON
-	@cmake --build --preset default -j $(JOBS) --target trasmuon_cuda
-	@"$${TRASMUON_PYTHON:-python3}" benchmarks/python/bench.py build/src/libtrasmuon.so --device cuda
+	@tools/setup gpu
+	@cmake --preset gpu
+	@cmake --build --preset gpu -j $(JOBS) --target trasmuon trasmuon_cuda
+	@"$${TRASMUON_PYTHON:-python3}" benchmarks/python/bench.py build/gpu/src/libtrasmuon.so --device cuda
 
 bench-gpu-ours: ## time a step on the GPU without peers (needs a GPU, but no Python)
-	@tools/setup build
-	@cmake --preset bench -DTRASMUON_CUDA=ON -DTRASMUON_WITH_LIBTORCH=OFF
-	@cmake --build --preset bench -j $(JOBS) --target bench_step_cuda
-	@build/bench/benchmarks/bench_step_cuda
+	@tools/gpu bench
 
 lint: ## check the format; run clang-tidy and shellcheck
 	@tools/setup build lab lint

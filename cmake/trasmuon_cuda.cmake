@@ -26,7 +26,7 @@ if(CMAKE_CUDA_COMPILER)
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
   endif()
-  find_package(CUDAToolkit 12 REQUIRED)
+  find_package(CUDAToolkit 12.5 REQUIRED)  # the first with cudaGetDriverEntryPointByVersion
   set(TRASMUON_HAS_CUDA ON)
 elseif(TRASMUON_CUDA STREQUAL "AUTO")
   message(STATUS "trasmuon: without the CUDA backend, nvcc was not found")

@@ -12,6 +12,7 @@
 #include "cuda/runtime/capture.h"
 #include "cuda/runtime/device_guard.h"
 #include "cuda/runtime/device_info.h"
+#include "cuda/runtime/device_memory.h"
 #include "trasmuon/version.h"
 
 namespace trasmuon {
@@ -93,7 +94,7 @@ class CudaBackend final : public Backend {
     cuda::check(cudaMalloc(&memory, std::max<std::size_t>(bytes, 1)), "cudaMalloc");
     return memory;
   }
-  void release(void* memory) override { (void)cudaFree(memory); }
+  void release(void* memory) override { free_memory(memory); }
   void read(const void* from, void* host, std::size_t bytes) override {
     const DeviceGuard guard(device_);
     cuda::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");

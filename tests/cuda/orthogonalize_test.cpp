@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trasmuon/orthogonalize.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "cuda_memory.h"

@@ -18,7 +18,8 @@ struct Item {
 /// Odd shapes, thin ones, more than one chunk of rows and of columns, storage [in, out], blocks, experts, convolutions.
 std::vector<Item> mixed_items();
 
-/// How many steps to take of those that a GPU takes; not fewer than 6, if it takes as many.
+/// How many steps to take of those that a GPU takes; not fewer than 6, if it takes as many. On a GPU
+/// TRASMUON_MOST_STEPS limits them.
 int steps_of(int on_gpu);
 
 }  // namespace trasmuon::test

@@ -91,9 +91,12 @@ __global__ void __launch_bounds__(kBlockThreads) trust_region(StepTables step) {
     const double e_cur = has_nan ? nan("") : quantile(block, stage, x.energy, n);
     e_ref = next_reference(stage, *x.e_ref, e_cur, t);  // eq:eref_main
   }
-  double eta_average = 0;
-  if (stage.gamma_from_step) eta_average = next_eta_average(stage, *x.eta_average, s.eta_hat, t);
-  const double gamma_squared = step_weight(stage, s.eta_hat, eta_average, t);
+  double eta_hat = 0, eta_average = 0;
+  if (stage.gamma_from_step) {  // else this kernel may run beside the one that writes eta^
+    eta_hat = s.eta_hat;
+    eta_average = next_eta_average(stage, *x.eta_average, eta_hat, t);
+  }
+  const double gamma_squared = step_weight(stage, eta_hat, eta_average, t);
   const double gamma_sum = *x.gamma_sum + gamma_squared;  // eq:sf_main
   block.sync();  // all threads have read the values that the first one now replaces
   EnergyReference reference = energy_reference(stage, e_ref / bias, largest);

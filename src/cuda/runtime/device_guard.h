@@ -10,16 +10,18 @@ namespace trasmuon::cuda {
 /// Makes a device the current one of this thread; the destructor restores the previous one.
 class DeviceGuard {
  public:
-  explicit DeviceGuard(int device) {
+  explicit DeviceGuard(int device) : device_(device) {
     check(cudaGetDevice(&previous_), "cudaGetDevice");
-    if (device != previous_) check(cudaSetDevice(device), "cudaSetDevice");
+    if (device_ != previous_) check(cudaSetDevice(device_), "cudaSetDevice");
   }
   DeviceGuard(const DeviceGuard&) = delete;
   DeviceGuard& operator=(const DeviceGuard&) = delete;
-  ~DeviceGuard() { (void)cudaSetDevice(previous_); }
+  ~DeviceGuard() {
+    if (device_ != previous_) (void)cudaSetDevice(previous_);
+  }
 
  private:
-  int previous_ = 0;
+  int device_, previous_ = 0;
 };
 
 }  // namespace trasmuon::cuda

@@ -12,6 +12,11 @@
 
 namespace trasmuon::cuda {
 
+/// Frees memory of any device. An error has nobody to go to, and must not show at the next check().
+inline void free_memory(void* data) {
+  if (cudaFree(data) != cudaSuccess) (void)cudaGetLastError();
+}
+
 /// Owned memory on the current device.
 class DeviceMemory {
  public:
@@ -25,7 +30,7 @@ class DeviceMemory {
     std::swap(bytes_, other.bytes_);
     return *this;
   }
-  ~DeviceMemory() { (void)cudaFree(data_); }
+  ~DeviceMemory() { free_memory(data_); }
 
   std::byte* data() const { return static_cast<std::byte*>(data_); }
   template <class T>
