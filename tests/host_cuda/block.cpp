@@ -162,6 +162,7 @@ std::uint64_t warp_exchange(unsigned mask, std::uint64_t mine, unsigned source, 
 unsigned lane() { return static_cast<unsigned>(current - threads.data()) % kWarp; }
 
 void run_backwards(bool value) { backwards = value; }
+bool runs_backwards() { return backwards; }
 
 void run_grid(dim3 grid, dim3 block, const std::function<void()>& thread) {
   const std::size_t count = std::size_t{block.x} * block.y * block.z;

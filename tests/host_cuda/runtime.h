@@ -16,6 +16,8 @@ extern std::mutex device;
 cudaError_t report(cudaError_t error);
 /// Runs a kernel or a copy, unless one has failed before.
 cudaError_t run(const std::function<void()>& work);
+/// See run_backwards.
+bool runs_backwards();
 /// Whether a capture forbids this thread to call cudaMalloc and its like; such a call spoils the capture.
 cudaError_t refuse_beside_capture();
 

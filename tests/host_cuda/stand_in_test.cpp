@@ -120,7 +120,7 @@ TEST_F(HostCuda, WhatIsCapturedRunsWhenTheGraphIsLaunched) {
   ASSERT_EQ(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking), cudaSuccess);
   ASSERT_EQ(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming), cudaSuccess);
   ASSERT_EQ(cudaEventCreateWithFlags(&join, cudaEventDisableTiming), cudaSuccess);
-  std::vector<int> list(8, 0);
+  std::vector<int> list(10, 0);
   for (bool joined : {false, true}) {
     ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
     launch(append, 1, 1, stream, list.data(), 1);
@@ -128,21 +128,25 @@ TEST_F(HostCuda, WhatIsCapturedRunsWhenTheGraphIsLaunched) {
     EXPECT_EQ(cudaStreamWaitEvent(side, fork), cudaSuccess);
     launch(append, 1, 1, side, list.data(), 2);
     EXPECT_EQ(cudaEventRecord(join, side), cudaSuccess);
+    launch(append, 1, 1, stream, list.data(), 3);
     if (joined) {
       EXPECT_EQ(cudaStreamWaitEvent(stream, join), cudaSuccess);
     }
-    launch(append, 1, 1, stream, list.data(), 3);
+    launch(append, 1, 1, stream, list.data(), 4);
     cudaGraph_t graph = nullptr;
     EXPECT_EQ(cudaStreamEndCapture(stream, &graph), joined ? cudaSuccess : cudaErrorStreamCaptureUnjoined);
     EXPECT_EQ(list[0], 0);
     if (!joined) continue;
     cudaGraphExec_t exec = nullptr;
     ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
-    for (int k = 0; k < 2; ++k) EXPECT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
+    for (bool backwards : {false, true}) {  // backwards the fork waits until the join
+      host_cuda::run_backwards(backwards);
+      EXPECT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
+    }
     EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
     EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
   }
-  EXPECT_EQ(list, (std::vector<int>{6, 1, 2, 3, 1, 2, 3, 0}));
+  EXPECT_EQ(list, (std::vector<int>{8, 1, 2, 3, 4, 1, 3, 2, 4, 0}));
   EXPECT_EQ(cudaEventDestroy(fork), cudaSuccess);
   EXPECT_EQ(cudaEventDestroy(join), cudaSuccess);
   EXPECT_EQ(cudaStreamDestroy(side), cudaSuccess);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams, events and graphs. A stream has nothing to wait for; what is captured becomes a list that is replayed
-// in the order in which it was enqueued.
+// Streams, events and graphs. A stream has nothing to wait for; what is captured becomes a list that is replayed in
+// the order in which it was enqueued or, backwards, with the work of forked streams as late as it may run.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -10,16 +10,24 @@
 
 #include "runtime.h"
 
-using Work = std::vector<std::function<void()>>;
 /// How much of what each captured stream was given comes before a point.
 using Progress = std::map<const CUstream_st*, std::size_t>;
+struct Node {
+  std::function<void()> run;
+  const CUstream_st* stream;
+  Progress before;
+};
+struct Work {
+  std::vector<Node> nodes = {};  ///< in the order in which they were enqueued
+  const CUstream_st* origin = nullptr;
+};
 
 struct Capture {
   const CUstream_st* origin;
   cudaStreamCaptureMode mode;
   std::thread::id thread = std::this_thread::get_id();
   bool spoilt = false, ended = false;
-  Work work = {};
+  std::vector<Node> nodes = {};
   Progress enqueued = {};
 };
 
@@ -65,7 +73,7 @@ cudaError_t refuse(Forbids&& forbids) {
 }
 
 void add(CUstream_st& stream, std::function<void()> work) {
-  stream.capture->work.push_back(std::move(work));
+  stream.capture->nodes.push_back({std::move(work), &stream, stream.seen});
   stream.seen[&stream] = ++stream.capture->enqueued[&stream];
 }
 
@@ -89,8 +97,40 @@ cudaError_t end_capture(CUstream_st& stream, cudaGraph_t* graph) {
   for (const auto& [from, count] : capture->enqueued) {
     if (stream.seen[from] != count) return cudaErrorStreamCaptureUnjoined;
   }
-  *graph = new CUgraph_st{std::move(capture->work)};
+  *graph = new CUgraph_st{{std::move(capture->nodes), capture->origin}};
   return cudaSuccess;
+}
+
+/// Runs what the origin was given, and of the other streams only what it waits for; then the rest.
+class LateReplay {
+ public:
+  explicit LateReplay(const Work& work) {
+    for (const Node& node : work.nodes) streams_[node.stream].push_back(&node);
+    advance(work.origin, streams_[work.origin].size());
+    for (const auto& [stream, nodes] : streams_) advance(stream, nodes.size());
+  }
+
+ private:
+  void advance(const CUstream_st* stream, std::size_t count) {
+    for (std::size_t& done = done_[stream]; done < count; ++done) {
+      const Node& node = *streams_[stream][done];
+      for (const auto& [other, needed] : node.before) {
+        if (other != stream) advance(other, needed);
+      }
+      node.run();
+    }
+  }
+
+  std::map<const CUstream_st*, std::vector<const Node*>> streams_;
+  Progress done_;
+};
+
+void replay(const Work& work) {
+  if (runs_backwards()) {
+    LateReplay{work};
+  } else {
+    for (const Node& node : work.nodes) node.run();
+  }
 }
 
 }  // namespace
@@ -197,9 +237,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   if (exec == nullptr) return report(cudaErrorInvalidValue);
-  return report(host_cuda::enqueue(stream, [work = exec->work] {
-    for (const auto& each : work) each();
-  }));
+  return report(host_cuda::enqueue(stream, [work = exec->work] { host_cuda::replay(work); }));
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {

@@ -11,7 +11,8 @@ namespace host_cuda {
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
 /// `thread` is what every thread of every block does. Errors show at cudaGetLastError.
 void launch(dim3 grid, dim3 block, cudaStream_t stream, std::function<void()> thread);
-/// From now on the last block, the last warp and the last lane come first: what is not ordered by a barrier shows.
+/// From now on the last block, the last warp and the last lane come first, and forked streams of a graph come last:
+/// what is not ordered by a barrier or an event shows.
 void run_backwards(bool value);
 
 }  // namespace host_cuda
