@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "cpu/kernels.h"
 #include "cpu/newton_schulz/bf16_newton_schulz.h"
+#include "cpu/newton_schulz/newton_schulz.h"
 #include "cpu/products/bf16_product.h"
 #include "cpu/products/gemm.h"
-#include "cpu/kernels.h"
-#include "cpu/newton_schulz/newton_schulz.h"
 #include "cpu/thread_pool.h"
 #include "operations.h"
 #include "peak.h"

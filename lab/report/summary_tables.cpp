@@ -4,8 +4,8 @@
 #include <set>
 
 #include "lab/report/figures/figure.h"
-#include "lab/report/statistics/groups.h"
 #include "lab/report/part_tables.h"
+#include "lab/report/statistics/groups.h"
 
 namespace trasmuon::lab {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cpu/products/gemm.h"
 #include "cpu/kernels.h"
 #include "cpu/orthonormal_rows.h"
+#include "cpu/products/gemm.h"
 #include "cpu/step.h"
 #include "stages/formulas.h"
 

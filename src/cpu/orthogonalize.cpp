@@ -3,8 +3,8 @@
 #include <cmath>
 #include <type_traits>
 
-#include "cpu/newton_schulz/bf16_newton_schulz.h"
 #include "cpu/kernels.h"
+#include "cpu/newton_schulz/bf16_newton_schulz.h"
 #include "cpu/newton_schulz/newton_schulz.h"
 #include "cpu/step.h"
 #include "stages/formulas.h"

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cpu/products/gemm.h"
 #include "cpu/kernels.h"
+#include "cpu/products/gemm.h"
 #include "stages/formulas.h"
 
 namespace trasmuon::cpu {

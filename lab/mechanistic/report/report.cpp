@@ -12,8 +12,8 @@
 #include "lab/mechanistic/report/findings.h"
 #include "lab/mechanistic/report/groups.h"
 #include "lab/mechanistic/report/paper_numbers.h"
-#include "lab/report/format.h"
 #include "lab/report/figures/illustration.h"
+#include "lab/report/format.h"
 #include "lab/report/part_tables.h"
 #include "lab/report/verdict.h"
 

@@ -13,8 +13,8 @@
 #include "lab/pinn/report/figures.h"
 #include "lab/pinn/report/findings.h"
 #include "lab/pinn/report/groups.h"
-#include "lab/report/format.h"
 #include "lab/report/figures/illustration.h"
+#include "lab/report/format.h"
 #include "lab/report/part_tables.h"
 
 namespace trasmuon::lab {

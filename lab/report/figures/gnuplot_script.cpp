@@ -6,8 +6,8 @@
 #include <set>
 
 #include "lab/report/figures/axis_range.h"
-#include "lab/report/format.h"
 #include "lab/report/figures/gnuplot.h"
+#include "lab/report/format.h"
 #include "lab/report/statistics/stats.h"
 
 namespace trasmuon::lab {

@@ -6,8 +6,8 @@
 #include <map>
 
 #include "lab/report/figures/figure.h"
-#include "lab/report/format.h"
 #include "lab/report/figures/illustration.h"
+#include "lab/report/format.h"
 #include "lab/report/layer_ratios.h"
 #include "lab/report/part_tables.h"
 #include "lab/vision/report/claims.h"

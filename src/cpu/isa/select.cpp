@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "cpu/products/bf16_kernels.h"
 #include "cpu/isa/amx.h"
 #include "cpu/kernels.h"
+#include "cpu/products/bf16_kernels.h"
 #include "trasmuon/error.h"
 
 namespace trasmuon::cpu {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "cpu/products/bf16_product.h"
 #include "cpu/newton_schulz/newton_schulz_steps.h"
+#include "cpu/products/bf16_product.h"
 
 namespace trasmuon::cpu {
 namespace {

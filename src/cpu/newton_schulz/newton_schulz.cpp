@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "cpu/products/gemm.h"
 #include "cpu/newton_schulz/newton_schulz_steps.h"
 #include "cpu/newton_schulz/small_newton_schulz.h"
+#include "cpu/products/gemm.h"
 
 namespace trasmuon::cpu {
 namespace {
