@@ -21,9 +21,9 @@ def _microseconds(step, prepare):
     times = []
     for _ in range(_STEPS):
         prepare()
-        start = time.perf_counter()
+        start = time.thread_time()
         step()
-        times.append(1e6 * (time.perf_counter() - start))
+        times.append(1e6 * (time.thread_time() - start))
     return times
 
 
@@ -46,6 +46,12 @@ def main():
         for tensor in tensors:
             tensor.grad = torch.ones(8, 8)
 
+    seeds = [torch.ones(8, 8) for _ in tensors]
+
+    def backward():
+        optimizer.zero_grad(set_to_none=True)
+        torch.autograd.backward([tensor * 2 for tensor in tensors], seeds)
+
     def next_rate():
         optimizer.param_groups[0]["lr"] *= 0.9999
 
@@ -57,7 +63,10 @@ def main():
         "the same gradients": (optimizer.step, lambda: None),
         "new gradients each step": (optimizer.step, fresh_gradients),
         "new learning rate each step": (optimizer.step, next_rate),
+        "after a backward pass": (optimizer.step, backward),
         "torch SGD, foreach": (sgd.step, lambda: None),
+        "torch SGD, new gradients": (sgd.step, fresh_gradients),
+        "torch SGD, after a backward pass": (sgd.step, backward),
     }
     times = {name: [] for name in cases}
     for _ in range(arguments.rounds):

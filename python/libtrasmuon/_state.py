@@ -19,13 +19,7 @@ class StateSpec(NamedTuple):
 
 class ParameterState(Dict[str, Any]):
     """State of one parameter: momentum, v_row, ... The library uses the memory of these tensors, so assigning to a name
-    copies the values. Only the very same object is equal to it, so that replaced state is found by comparing lists."""
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __ne__(self, other: object) -> bool:
-        return self is not other
+    copies the values."""
 
     def __setitem__(self, name: str, value: Any) -> None:
         bound = self.get(name)
