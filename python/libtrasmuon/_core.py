@@ -96,7 +96,7 @@ class Core:
             for (_, names), values in zip(self._rules, self._values)
         ]
         self._views: List[_library.Tensor] = []
-        self._orders: List[Optional[Tuple[int, ...]]] = []
+        self.orders: List[Optional[Tuple[int, ...]]] = []  # of weights that are not stored in that of their dimensions
         devices = {tensor.device for tensor in self.tensors if tensor.device.type == "cuda"}
         self._gpus = sorted(device.index for device in devices)
         for device in devices:
@@ -107,7 +107,7 @@ class Core:
         self._weight_pointers = [tensor.data_ptr() for tensor in self.tensors]
         self._forms = [_form(tensor) for tensor in self.tensors]
         names = [parameter.name for parameter in self.parameters]
-        self._gradients = GradientArray(names, self.tensors, self._views, self._orders)
+        self._gradients = GradientArray(names, self.tensors, self._views, self.orders)
         self.gradient_address = self._gradients.address
         self._bumper = VersionBumper(self.tensors)
 
@@ -196,7 +196,7 @@ class Core:
         )
         check(lib.trasmuon_builder_add_parameter(builder, ctypes.byref(struct), None))
         self._views.append(view)
-        self._orders.append(order)
+        self.orders.append(order)
 
     # ---- Before a step -------------------------------------------------------------------------------------------
 

@@ -22,7 +22,9 @@ from ._state import (
     check_state,
     loaded_group,
     packed_layouts,
+    reordered,
     saved_groups,
+    saved_states,
 )
 from ._watch import MasterWatch, ModelWatch, same_objects
 
@@ -147,7 +149,7 @@ class Optimizer(torch.optim.Optimizer):
         before = {id(tensor): state for tensor, state in self.state.items()}
         core = self._spread.build(core_groups(self.param_groups), self._settings, self._core)
         for index, tensor in enumerate(core.tensors):
-            core.load_state(index, before.get(id(tensor), {}))
+            core.load_state(index, reordered(before.get(id(tensor), {}), tensor, core.orders[index]))
         self._install(core)
         return core
 
@@ -155,8 +157,8 @@ class Optimizer(torch.optim.Optimizer):
         """Takes a core with its state."""
         self._core, self._whole_state = core, None
         self.state.clear()
-        for tensor, state in zip(core.tensors, core.states):
-            self.state[tensor] = ParameterState(state)
+        for tensor, state, order in zip(core.tensors, core.states, core.orders):
+            self.state[tensor] = ParameterState(state, order)
         self._state_dicts = list(self.state.values())
         self._masters = MasterWatch(core)
 
@@ -273,6 +275,8 @@ class Optimizer(torch.optim.Optimizer):
         and nothing has changed then. State keeps its dtype and goes to the parameter's device; empty state is as built.
         Over ranks every rank calls it, with state of whole parameters (of one process, or of any number of ranks) or of
         DTensors."""
+        if not isinstance(state_dict, Mapping):
+            raise Error(f"load_state_dict: must be what state_dict() returns, got {type(state_dict).__name__}")
         state_dict = dict(state_dict)
         for hook in getattr(self, "_optimizer_load_state_dict_pre_hooks", {}).values():
             state_dict = hook(self, state_dict) or state_dict
@@ -283,7 +287,8 @@ class Optimizer(torch.optim.Optimizer):
             nonlocal states, groups
             saved = saved_groups(state_dict)
             check_groups(self.param_groups, saved)
-            states = [state_dict["state"].get(key, {}) for group in saved for key in group["params"]]
+            orders = zip(saved_states(state_dict, saved), core.tensors, core.orders)
+            states = [reordered(state, tensor, order) for state, tensor, order in orders]
             for parameter, specs, state in zip(core.parameters, core.specs, states if state_dict["state"] else []):
                 check_state(parameter.name, specs, state)
             groups = [loaded_group(own, group) for own, group in zip(self.param_groups, saved)]

@@ -114,6 +114,30 @@ def test_parameters_are_followed_after_a_group_was_added():
     assert not any(map(torch.equal, before, train(model, optimizer, 1)))
 
 
+@pytest.mark.parametrize("kind", [TrasMuon, AdamW])
+def test_model_to_channels_last_and_back(kind):
+    torch.manual_seed(1)
+    model = nn.Sequential(
+        nn.Conv2d(3, 8, 3), nn.Conv2d(8, 6, 3)
+    ).double()  # 3 channels, 3 x 3: every order has its shape
+    other = copy.deepcopy(model)
+    options = {} if kind is AdamW else {"overrides": {"*.weight": "matrix"}, "trigger": 0.5}
+    optimizer, plain = kind(model, lr=0.01, **options), kind(other, lr=0.01, **options)
+    x = torch.randn(4, 3, 8, 8, dtype=torch.float64)
+    for form in (torch.contiguous_format, torch.channels_last, torch.contiguous_format):
+        model.to(memory_format=form)
+        for _ in range(3):
+            for net, steps in ((model, optimizer), (other, plain)):
+                steps.zero_grad()
+                net(x).square().mean().backward()
+                steps.step()
+        resumed = kind(other, **options)
+        resumed.load_state_dict(optimizer.state_dict())  # from one order into the other
+        for mine, its in zip(resumed.state.values(), plain.state.values()):
+            assert all(torch.allclose(mine[name], its[name], 1e-9, 1e-12) for name in its)
+    assert all(torch.allclose(p, q, 1e-9, 1e-12) for p, q in zip(model.parameters(), other.parameters()))
+
+
 @pytest.mark.gpu
 def test_model_to_the_gpu_and_back():
     model, other = mlp(), mlp()

@@ -48,6 +48,7 @@ class ReplicatedCore:
         self._core = Core(self._bound(groups), **settings, keeps=self._keeps)
         self.states: List[StateTensors] = self._core.states
         self.local_states, self.specs = self._core.states, self._core.specs
+        self.orders = self._core.orders
         self._known = [(tensor.dtype, tensor.shape, tensor.device) for tensor in self.tensors]
         self._state = [tensor for index in self._slots for tensor in self.states[index].values()]
         self._kept: List[torch.Tensor] = []
