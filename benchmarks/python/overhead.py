@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What Python adds to a step: the time of optimizer.step() while the library's own step returns at once. The cases take
-turns, so that a busy machine slows all of them; torch's own foreach SGD stands beside them for scale.
+"""What Python adds to a step: CPU time of the thread that calls optimizer.step() while the library's own step returns at
+once. The cases take turns, so that a busy machine slows all of them; torch's own foreach SGD stands beside them for scale.
+After a backward pass the caches are cold, and torch makes the Python objects of the gradients.
 
     benchmarks/python/overhead.py BUILD/src/libtrasmuon.so [--parameters 200] [--rounds 50]
 """
@@ -49,7 +50,7 @@ def main():
     seeds = [torch.ones(8, 8) for _ in tensors]
 
     def backward():
-        optimizer.zero_grad(set_to_none=True)
+        sgd.zero_grad(set_to_none=True)
         torch.autograd.backward([tensor * 2 for tensor in tensors], seeds)
 
     def next_rate():
@@ -76,7 +77,7 @@ def main():
     scale = times["torch SGD, foreach"]
     for name, taken in times.items():
         ratio = statistics.median(taken) / statistics.median(scale)
-        print(f"{name:28} median {statistics.median(taken):6.1f} us, least {min(taken):6.1f} us, {ratio:.2f} of SGD's")
+        print(f"{name:33} median {statistics.median(taken):6.1f} us, least {min(taken):6.1f} us, {ratio:.2f} of SGD's")
 
 
 if __name__ == "__main__":
