@@ -47,7 +47,7 @@ test-python-ecosystem: ## run examples/python with Trainer, Accelerate and Light
 	@$(MAKE) test-torch2
 	@build/python/torch2/bin/pip --disable-pip-version-check install -q transformers accelerate lightning tensorboard
 	@for example in examples/python/*.py; do echo "$$example"; \
-	  case $$example in */ddp.py | */fsdp2.py) run='-m torch.distributed.run --standalone --nproc-per-node 2';; *) run=;; esac; \
+	  case $$example in *ddp.py | */fsdp2.py) run='-m torch.distributed.run --standalone --nproc-per-node 2';; *) run=;; esac; \
 	  build/python/torch2/bin/python $$run "$$example" || exit 1; done
 
 wheel: ## build a Python wheel into dist/, with the CUDA backend where nvcc is found

@@ -3,7 +3,6 @@
 is also what each of many ranks steps its part with (_distributed)."""
 import ctypes
 import weakref
-from array import array
 from operator import is_
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
@@ -11,16 +10,14 @@ import torch
 
 from . import _library
 from ._compat import VersionBumper
+from ._gradients import GradientArray, Gradients
 from ._layouts import Layout
 from ._library import Error, StateCallback, check, handle_of, lib, number_of, text_of
 from ._options import core_fields, core_options
 from ._state import StateSpec, copy_state
-from ._tensors import TORCH_DTYPES, current_streams, device_number, dtype_number, usable_gradient, weight_view
-
-_WORDS = ctypes.sizeof(_library.Tensor) // 8  # of 64 bits in struct trasmuon_tensor; `data` is the first
+from ._tensors import TORCH_DTYPES, current_streams, device_number, weight_view
 
 _data_ptr: Any = torch.Tensor.data_ptr
-_is_contiguous: Any = torch.Tensor.is_contiguous
 
 StateTensors = Dict[str, torch.Tensor]
 
@@ -66,6 +63,12 @@ class Master(NamedTuple):
     version: Any
 
 
+def _form(tensor: torch.Tensor) -> Tuple[Any, ...]:
+    """What must stay the same while a core is bound to a tensor."""
+    strides = tensor.stride() if tensor.layout is torch.strided else ()
+    return tensor.dtype, tensor.device, tensor.layout, tensor.shape, strides
+
+
 class Core:
     """The library's optimizer over the tensors of all groups, in order. Its state is in torch tensors (`states`), on
     the devices of the parameters. Used by one thread at a time.
@@ -93,7 +96,7 @@ class Core:
             for (_, names), values in zip(self._rules, self._values)
         ]
         self._views: List[_library.Tensor] = []
-        self._orders: List[Optional[Tuple[int, ...]]] = []
+        self.orders: List[Optional[Tuple[int, ...]]] = []  # of weights that are not stored in that of their dimensions
         devices = {tensor.device for tensor in self.tensors if tensor.device.type == "cuda"}
         self._gpus = sorted(device.index for device in devices)
         for device in devices:
@@ -101,8 +104,11 @@ class Core:
         self._scratch: Dict[torch.device, List[torch.Tensor]] = {}
         self.handle = self._build(groups, master_weights, diagnostics, keeps)
         weakref.finalize(self, lib.trasmuon_optimizer_destroy, self.handle).atexit = False
-        self._remember_weights()
-        self._lay_out_gradients()
+        self._weight_pointers = [tensor.data_ptr() for tensor in self.tensors]
+        self._forms = [_form(tensor) for tensor in self.tensors]
+        names = [parameter.name for parameter in self.parameters]
+        self._gradients = GradientArray(names, self.tensors, self._views, self.orders)
+        self.gradient_address = self._gradients.address
         self._bumper = VersionBumper(self.tensors)
 
     # ---- Building ------------------------------------------------------------------------------------------------
@@ -190,26 +196,7 @@ class Core:
         )
         check(lib.trasmuon_builder_add_parameter(builder, ctypes.byref(struct), None))
         self._views.append(view)
-        self._orders.append(order)
-
-    def _remember_weights(self) -> None:
-        self._weight_pointers = [tensor.data_ptr() for tensor in self.tensors]
-        self._weight_dtypes = [tensor.dtype for tensor in self.tensors]
-        self._weight_shapes = [(tensor.shape, tensor.stride()) for tensor in self.tensors]
-
-    def _lay_out_gradients(self) -> None:
-        """The gradients as an array of structs, made once. A step only replaces the pointers in it, all at once."""
-        self._memory = bytearray(8 * _WORDS * len(self._views))
-        self._gradients = (_library.Tensor * len(self._views)).from_buffer(self._memory)
-        for target, view in zip(self._gradients, self._views):
-            target.dtype, target.rank, target.shape = view.dtype, view.rank, view.shape
-        # Of gradients that need nothing but their pointer; None: the weight is stored in another order.
-        self._plain_dtypes = [None if o else t.dtype for o, t in zip(self._orders, self.tensors)]
-        self._last_pointers: List[int] = []
-        self._lent: Sequence[Optional[torch.Tensor]] = []
-        self._present: Optional[List[int]] = None  # indices of the gradients that exist; None: all
-        self._pointers = memoryview(self._memory).cast("Q")[::_WORDS]
-        self.gradient_address = ctypes.addressof(self._gradients)
+        self.orders.append(order)
 
     # ---- Before a step -------------------------------------------------------------------------------------------
 
@@ -219,26 +206,26 @@ class Core:
             self.tensors, self._bumper = tensors, VersionBumper(tensors)
 
     def follow_weights(self) -> bool:
-        """Follows weights to other memory. Returns False if one has changed in more than its address, so that the
-        core must be built anew."""
+        """Follows weights to other memory. Returns False if the core must be built anew: one has changed in more than its
+        address, or is now where another was."""
         pointers = list(map(_data_ptr, self.tensors))
         if pointers == self._weight_pointers:
             return True
-        self._bumper, self._last_pointers = VersionBumper(self.tensors), []
-        for tensor, state, dtype, shape in zip(self.tensors, self.states, self._weight_dtypes, self._weight_shapes):
-            moved = any(part.device != tensor.device for part in state.values())
-            if moved or tensor.dtype is not dtype or tensor.layout is not torch.strided:
-                return False
-            if (tensor.shape, tensor.stride()) != shape:
-                return False
+        self._bumper = VersionBumper(self.tensors)
+        if not self.is_as_built():
+            return False
         try:
             for index, pointer in enumerate(pointers):
                 if pointer != self._weight_pointers[index]:
                     check(lib.trasmuon_optimizer_rebind_weight(self.handle, index, pointer))
                     self._weight_pointers[index] = pointer
-        except Error:  # one weight is now where another was
+        except Error:
             return False
         return True
+
+    def is_as_built(self) -> bool:
+        """Whether weights have the dtypes, shapes and devices that they had."""
+        return self._forms == [_form(tensor) for tensor in self.tensors]
 
     def set_options(self, groups: Sequence[Mapping[str, Any]]) -> None:
         """Passes on the entries of parameter groups that have changed."""
@@ -273,10 +260,10 @@ class Core:
     def gradients(self) -> List[Optional[torch.Tensor]]:
         return [tensor.grad for tensor in self.tensors]
 
-    def step(self, gradients: Sequence[Optional[torch.Tensor]]) -> bool:
+    def step(self, gradients: Gradients) -> bool:
         """Steps every parameter whose gradient is not None. GPU work is enqueued on torch's current streams. Returns
-        False, and has changed nothing, if a weight has another dtype than before, so that the core must be built anew.
-        """
+        False, and has changed nothing, if a weight has another dtype or shape than before at the same address, so that
+        the core must be built anew."""
         if not self.lend_gradients(gradients):
             return False
         streams, count = self._streams()
@@ -286,63 +273,24 @@ class Core:
         self.note_written()
         return True
 
-    def lend_gradients(self, gradients: Sequence[Optional[torch.Tensor]]) -> bool:
+    def lend_gradients(self, gradients: Gradients) -> bool:
         """Writes the gradients into the array at `gradient_address`. Returns False as step() does."""
-        pointers = self._plain_pointers(gradients)
-        if pointers is None:
-            if [tensor.dtype for tensor in self.tensors] != self._weight_dtypes:
+        if not self._gradients.lend(gradients):
+            if not self.is_as_built():
                 return False
-            gradients = self._usable(gradients)
-            pointers = [0 if gradient is None else gradient.data_ptr() for gradient in gradients]
-        self._lent = gradients  # may be copies, which must live until the step is done
-        if pointers != self._last_pointers:
-            self._pointers[:] = array("Q", pointers)
-            self._present = [index for index, pointer in enumerate(pointers) if pointer] if 0 in pointers else None
-            self._last_pointers = pointers
+            self._gradients.lend_any(gradients, self.tensors)
         return True
 
-    def check_gradients(self, gradients: Sequence[Optional[torch.Tensor]]) -> None:
-        """Raises Error if one of the gradients cannot be stepped with."""
-        if self._plain_pointers(gradients) is None:
-            self._usable(gradients)
+    def check_gradients(self, gradients: Gradients) -> bool:
+        """Raises Error if one of the gradients cannot be stepped with. Returns False as step() does."""
+        lent = self.lend_gradients(gradients)
+        self._gradients.release()
+        return lent
 
     def note_written(self) -> None:
         """Tells autograd that the weights with gradients were written."""
-        self._lent = []
-        self._bumper(self._present)
-
-    def _plain_pointers(self, gradients: Sequence[Optional[torch.Tensor]]) -> Optional[List[int]]:
-        """The addresses of the gradients; None if one of them has to be looked at."""
-        present: Sequence[Any] = gradients
-        dtypes = self._plain_dtypes
-        try:
-            try:
-                pointers = list(map(_data_ptr, gradients))
-            except TypeError:  # some are None
-                pointers = [0 if gradient is None else gradient.data_ptr() for gradient in gradients]
-                present = [gradient for gradient in gradients if gradient is not None]
-                dtypes = [dtype for gradient, dtype in zip(gradients, dtypes) if gradient is not None]
-            # torch lets no other dtype than before into the same place, unless the whole model was converted.
-            if all(map(_is_contiguous, present)) and (
-                pointers == self._last_pointers or [gradient.dtype for gradient in present] == dtypes
-            ):
-                return pointers
-        except RuntimeError:  # sparse tensors have no address
-            pass
-        return None
-
-    def _usable(self, gradients: Sequence[Optional[torch.Tensor]]) -> List[Optional[torch.Tensor]]:
-        """The gradients as the library reads them: contiguous, in the order of the weight; copies where necessary."""
-        usable: List[Optional[torch.Tensor]] = []
-        for index, gradient in enumerate(gradients):
-            if gradient is not None:
-                who = f"gradient of '{self.parameters[index].name}'"
-                gradient = usable_gradient(gradient, self.tensors[index], self._orders[index], who)
-                self._gradients[index].dtype = dtype_number(gradient, who)
-                if self._orders[index] is None:
-                    self._plain_dtypes[index] = gradient.dtype
-            usable.append(gradient)
-        return usable
+        self._gradients.release()
+        self._bumper(self._gradients.present)
 
     def _streams(self) -> Tuple[Any, int]:
         if not self._gpus:

@@ -3,16 +3,17 @@
 import warnings
 from itertools import chain
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 import torch
 
 from ._compat import disable_compile
-from ._core import Core
+from ._gradients import Gradients
 from ._groups import Params, completed, core_groups, group_table, initial_groups, listed, option_names, tensors_in
 from ._library import Error
+from ._one_process import AnyCore, OneProcess, spread
 from ._options import core_options, merged
-from ._routing import Layouts, named_tensors, unwrapped
+from ._routing import Layouts
 from ._scaling import unscale
 from ._state import (
     FORMAT,
@@ -21,32 +22,19 @@ from ._state import (
     check_state,
     loaded_group,
     packed_layouts,
+    reordered,
     saved_groups,
+    saved_states,
 )
+from ._watch import MasterWatch, ModelWatch, same_objects
 
 if TYPE_CHECKING:
     from ._distributed import Distribution
     from ._distributed.owners import Ownership
-    from ._distributed.replicated import ReplicatedCore
-    from ._distributed.sharded import ShardedCore
 
 Callback = Callable[["Optimizer", int], None]
-AnyCore = Union[Core, "ReplicatedCore", "ShardedCore"]
 
 _params_of = itemgetter("params")
-
-
-def _distribution_of(
-    tensors: Sequence[torch.Tensor], process_group: Any, device_mesh: Any, settings: Optional[Mapping[str, Any]]
-) -> Optional["Distribution"]:
-    """How the optimizer is spread over ranks; None: this process steps everything."""
-    if process_group is None and device_mesh is None and not any(hasattr(tensor, "placements") for tensor in tensors):
-        if settings:
-            raise Error("distributed: needs process_group, device_mesh, or parameters that are DTensors")
-        return None
-    from ._distributed import connect  # here: torch.distributed is not always there
-
-    return connect(tensors, process_group, device_mesh, settings)
 
 
 class Optimizer(torch.optim.Optimizer):
@@ -60,7 +48,7 @@ class Optimizer(torch.optim.Optimizer):
     # GradScaler sets found_inf and grad_scale instead of waiting for the GPU.
     _step_supports_amp_scaling = True
     _core: Optional[AnyCore] = None
-    _distribution: Optional["Distribution"] = None  # over ranks
+    _spread: Union[OneProcess, "Distribution"]
 
     def __init__(
         self,
@@ -80,57 +68,32 @@ class Optimizer(torch.optim.Optimizer):
         self._settings: Dict[str, Any] = {"master_weights": master_weights, "diagnostics": diagnostics}
         self._preset = preset
         self._given: Dict[str, Mapping[str, Any]] = {"adamw": dict(adamw or {}), self.rule: dict(options)}
-        self._forget_model()
+        self._begin()
         items = listed(params)
-        self._distribution = _distribution_of(tensors_in(items), process_group, device_mesh, distributed)
+        self._spread = spread(tensors_in(items), process_group, device_mesh, distributed)
 
-        def build() -> None:
+        def build() -> AnyCore:
             groups = initial_groups(items, self.rule, overrides, layouts, preset)
             torch.optim.Optimizer.__init__(self, groups, merged(self.rule, options, preset))
-            self._rebuild()
+            return self._rebuild()
 
-        self._together(f"{type(self).__name__}()", build)
-        self._remember_model(items)
+        self._spread.together(f"{type(self).__name__}()", build)
+        self._model = ModelWatch(items, follows=not self._spread.sharded)  # FSDP puts other tensors into the model
+        self._model.watch(self._bound.tensors)
         if preset == "default":  # the others are somebody's recipe
             for text in self.warnings():
                 warnings.warn(text, stacklevel=3)
 
-    def _forget_model(self) -> None:
+    def _begin(self) -> None:
         self._core = None
-        self._distribution = None
+        self._spread = OneProcess()
+        self._model = ModelWatch()
         self._whole_state: Optional[List[Dict[str, torch.Tensor]]] = None
-        self._owners: List[Tuple[Dict[str, Any], str]] = []
-        self._frozen: List[Tuple[str, torch.Tensor]] = []
+        self._is_as_built = True
         self._callbacks: List[Tuple[Callback, int]] = []
         self._applied = 0
 
-    def _remember_model(self, items: Any) -> None:
-        """Where a model keeps its parameters, to notice those that are replaced, and which ones were left out."""
-        if isinstance(items, torch.nn.Module) and not self._is_sharded():  # FSDP puts other tensors there
-            places: Dict[int, Tuple[Dict[str, Any], str]] = {}
-            for module in unwrapped(items).modules():
-                for name, parameter in module._parameters.items():
-                    places.setdefault(id(parameter), (module._parameters, name))
-            self._owners = [places[id(tensor)] for tensor in self._bound.tensors]
-        if isinstance(items, torch.nn.Module) or isinstance(items[0], tuple):
-            self._frozen = [(name, tensor) for name, tensor in named_tensors(items) if not tensor.requires_grad]
-
     # ---- Ranks ---------------------------------------------------------------------------------------------------
-
-    def _is_sharded(self) -> bool:
-        return self._distribution is not None and self._distribution.sharded
-
-    def _together(self, task: str, work: Callable[[], None]) -> None:
-        """Does work that all ranks must do alike: if one raises, or their parameters then differ, all raise."""
-        if self._distribution is None:
-            work()
-            return
-
-        def described() -> str:
-            work()
-            return self._bound.describe()  # type: ignore[union-attr]
-
-        self._distribution.together(task, described)
 
     @property
     def applied_steps(self) -> int:
@@ -141,7 +104,7 @@ class Optimizer(torch.optim.Optimizer):
     def ownership(self) -> "Ownership":
         """Over ranks: who steps which parameter (replicated; -1: every rank) or orthogonalizes which matrix (sharded),
         how even that is, and how many ranks are idle meanwhile."""
-        if self._distribution is None:
+        if isinstance(self._spread, OneProcess):
             raise Error("ownership: this optimizer is not spread over ranks")
         return self._bound.ownership()  # type: ignore[union-attr]
 
@@ -150,18 +113,7 @@ class Optimizer(torch.optim.Optimizer):
         """Gathers the state of all ranks on rank `to` of the process group, or on every rank if it is None. There
         state_dict() then returns what one process would have, on the CPU, until the next step. Every rank must call it.
         """
-        if self._distribution is None:
-            return
-        ranks = self._distribution.ranks
-        if to is not None and not 0 <= to < ranks.count:
-            raise Error(f"consolidate_state_dict: to must be a rank below {ranks.count}, got {to}")
-        self._distribution.begin(f"consolidate_state_dict after step {self._applied}")
-        keeps, gathered = to in (None, ranks.rank), []
-        for index in range(len(self._bound.tensors)):
-            state = self._bound.gather_state(index)  # type: ignore[union-attr]
-            if keeps:
-                gathered.append({name: tensor.to("cpu", copy=True) for name, tensor in state.items()})
-        self._whole_state = gathered if keeps else None
+        self._whole_state = self._spread.gather(self._bound, to, f"consolidate_state_dict after step {self._applied}")
 
     # ---- Groups --------------------------------------------------------------------------------------------------
 
@@ -177,14 +129,12 @@ class Optimizer(torch.optim.Optimizer):
         before = self._core
         if before is not None:
             try:
-                self._owners = []
-                self._together("add_param_group", self._rebuild)
+                self._spread.together("add_param_group", self._rebuild)
             except BaseException:
                 self.param_groups.pop()
                 self._install(before)  # other ranks may have refused
                 raise
-            kept = {id(tensor) for tensor in group["params"]}
-            self._frozen = [item for item in self._frozen if id(item[1]) not in kept]
+            self._model.watch(self._bound.tensors)
 
     # ---- The core ------------------------------------------------------------------------------------------------
 
@@ -194,83 +144,44 @@ class Optimizer(torch.optim.Optimizer):
         return self._core
 
     @torch.no_grad()
-    def _rebuild(self) -> None:
+    def _rebuild(self) -> AnyCore:
         """Builds the core over the groups as they are now. State in self.state is carried over."""
         before = {id(tensor): state for tensor, state in self.state.items()}
-        groups = core_groups(self.param_groups)
-        if self._distribution is None:
-            core: AnyCore = Core(groups, **self._settings)
-        else:
-            core = self._distribution.build(groups, self._settings, self._core)
+        core = self._spread.build(core_groups(self.param_groups), self._settings, self._core)
         for index, tensor in enumerate(core.tensors):
-            core.load_state(index, before.get(id(tensor), {}))
+            core.load_state(index, reordered(before.get(id(tensor), {}), tensor, core.orders[index]))
         self._install(core)
+        return core
 
     def _install(self, core: AnyCore) -> None:
         """Takes a core with its state."""
         self._core, self._whole_state = core, None
         self.state.clear()
-        for tensor, state in zip(core.tensors, core.states):
-            self.state[tensor] = ParameterState(state)
+        for tensor, state, order in zip(core.tensors, core.states, core.orders):
+            self.state[tensor] = ParameterState(state, order)
         self._state_dicts = list(self.state.values())
-        self._singles = [index for index, tensor in enumerate(core.tensors) if tensor.numel() == 1]
-        self._versions: Dict[int, Any] = {item.parameter: None for item in core.masters()}
+        self._masters = MasterWatch(core)
 
     def _follow(self) -> None:
         """Follows groups, parameters, memory and state that were changed since the last step: torch does not tell."""
-        core = self._bound
-        if self._owners:
-            try:
-                present = [parameters[name] for parameters, name in self._owners]
-            except KeyError:  # a module was taken apart; its parameters stay
-                present, self._owners = core.tensors, []
-            if not self._are_bound(present):
-                self._adopt(present)
-        if (
-            not self._are_bound(list(chain.from_iterable(map(_params_of, self.param_groups))))
-            or list(self.state.values()) != self._state_dicts  # compares identity: see ParameterState
-            or not core.follow_weights()
-        ):
-            if self._distribution is not None:
-                raise Error(
-                    "parameters and state of an optimizer over ranks must stay as they were built, apart from values "
-                    "and addresses: build it after the model is on its device, in its dtype; add_param_group() adds more"
-                )
+        replaced = self._model.replaced()
+        if replaced:
+            self._adopt(replaced)
+        parameters = list(chain.from_iterable(map(_params_of, self.param_groups)))
+        has_same = same_objects(parameters, self._bound.tensors) and same_objects(
+            list(self.state.values()), self._state_dicts
+        )
+        if not has_same or not self._bound.follow_weights():
+            self._spread.check_rebuild(self._bound, has_same)
             self._rebuild()
-        if self._versions:
-            self._follow_masters()
+        self._masters.follow(self._bound)
 
-    def _are_bound(self, tensors: List[Any]) -> bool:
-        """Whether these are the very tensors of the core. Lists compare identity first, which is fast; only tensors of
-        one element could be equal without being the same."""
-        bound = self._bound.tensors
-        try:
-            return tensors == bound and all(tensors[index] is bound[index] for index in self._singles)
-        except RuntimeError:  # elements were compared, so they are not the same
-            return False
-
-    def _adopt(self, present: List[torch.Tensor]) -> None:
-        """Takes over parameters that have replaced others in the model (load_state_dict with assign=True)."""
-        replaced = {
-            id(old): new for old, new in zip(self._bound.tensors, present) if old is not new and new is not None
-        }
+    def _adopt(self, replaced: Dict[int, torch.Tensor]) -> None:
+        """Takes parameters instead of others, by id of those (after load_state_dict with assign=True)."""
         for group in self.param_groups:
             group["params"] = [replaced.get(id(tensor), tensor) for tensor in group["params"]]
         for old in [tensor for tensor in self.state if id(tensor) in replaced]:
             self.state[replaced[id(old)]] = self.state.pop(old)
-
-    def _follow_masters(self) -> None:
-        """Copies elements that others have written from 16-bit weights into their masters, which the next step would
-        write over them. Compares on the device, so the host does not wait."""
-        for index, tensor, master, version in self._bound.masters():
-            if version == self._versions[index]:
-                continue
-            self._versions[index] = version
-            weight = tensor.detach().reshape(master.shape) if tensor.dim() != master.dim() else tensor.detach()
-            if weight.shape != master.shape:  # channels-last
-                weight = weight.permute(0, *range(2, weight.dim()), 1)
-            same = master.to(weight.dtype) == weight
-            master.copy_(torch.where(same, master, weight.to(master.dtype)))
 
     # ---- Step ----------------------------------------------------------------------------------------------------
 
@@ -283,48 +194,32 @@ class Optimizer(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+        self._is_as_built = False
         self._step()
         self._applied += 1
         self._whole_state = None
-        if self._frozen:
-            self._check_frozen()
+        self._warn_of_thawed()
         for callback, every in self._callbacks:
             if self._applied % every == 0:
                 callback(self, self._applied)
         return loss
 
     def _step(self) -> None:
-        found_inf = self._found_inf()
+        found_inf = self._spread.agreed(f"step {self._applied + 1}", getattr(self, "found_inf", None))
         gradients: List[Optional[torch.Tensor]] = []
 
-        def prepare() -> Optional[List[Optional[torch.Tensor]]]:
+        def prepare() -> Optional[Gradients]:
             nonlocal gradients
             self._follow()
             self._bound.set_options(self.param_groups)
             gradients = self._bound.gradients()
             return gradients if found_inf is None or self._unscale(gradients, found_inf) else None
 
-        if self._distribution is not None:
-            self._distribution.step(self._bound, prepare, found_inf is not None and self._host_skips(found_inf))
-        elif prepare() is not None and not self._bound.step(gradients):  # type: ignore[call-arg]
+        skipped = found_inf is not None and self._host_skips(found_inf)
+        if not self._spread.step(lambda: self._bound, prepare, skipped):
             self._rebuild()
             self._bound.step(gradients)  # type: ignore[call-arg]
-        for index, _, _, version in self._bound.masters() if self._versions else []:
-            if gradients[index] is not None:
-                self._versions[index] = version
-
-    def _found_inf(self) -> Optional[torch.Tensor]:
-        """What GradScaler has found; over ranks the same on all, so that all skip the step, or none."""
-        found_inf: Optional[torch.Tensor] = getattr(self, "found_inf", None)
-        if self._distribution is None:
-            return found_inf
-        self._distribution.begin(f"step {self._applied + 1}")
-        if found_inf is None:
-            return None
-        found_inf = found_inf.clone()
-        for ranks in self._distribution.groups:
-            ranks.all_reduce(found_inf, "all-reduce of found_inf", largest=True)
-        return found_inf
+        self._masters.note_step(self._bound, gradients)
 
     def _unscale(self, gradients: List[Optional[torch.Tensor]], found_inf: torch.Tensor) -> bool:
         scale: Optional[torch.Tensor] = getattr(self, "grad_scale", None)
@@ -337,10 +232,9 @@ class Optimizer(torch.optim.Optimizer):
         """Whether the host knows that the step is skipped, as in unscale()."""
         return (found_inf.device.type == "cpu" or not self._skips_nonfinite()) and found_inf.item() != 0
 
-    def _check_frozen(self) -> None:
-        thawed = [name for name, tensor in self._frozen if tensor.requires_grad]
+    def _warn_of_thawed(self) -> None:
+        thawed = self._model.thawed()
         if thawed:
-            self._frozen = []
             warnings.warn(
                 f"parameters {', '.join(thawed)} did not require a gradient when {type(self).__name__} was built, so "
                 "they are not trained; add them with add_param_group()",
@@ -359,17 +253,17 @@ class Optimizer(torch.optim.Optimizer):
 
     def state_dict(self) -> Dict[str, Any]:
         """Options, names, layouts and state, as plain Python types and tensors. Tensors are references. Where weights
-        are DTensors, so is their state. Where ranks own parameters, all of them call consolidate_state_dict() first."""
-        partial = self._distribution is not None and not self._is_sharded() and self._distribution.ranks.count > 1
-        if partial and self._whole_state is None:
+        are DTensors, so is their state. Where ranks own parameters, all of them call consolidate_state_dict() first;
+        before the first step `state` is empty instead, as in torch.optim: as built."""
+        if self._spread.partial and self._whole_state is None and not self._is_as_built:
             raise Error(
                 "state_dict: this rank keeps the state of the parameters that it owns; call consolidate_state_dict() on "
                 "all ranks after the last step, then state_dict() on the rank that it names (0 by default)"
             )
         found = super().state_dict()
         if isinstance(found.get("state"), dict) and "param_groups" in found:
-            if self._whole_state is not None:
-                found["state"] = dict(enumerate(self._whole_state))
+            if self._spread.partial or self._whole_state is not None:
+                found["state"] = dict(enumerate(self._whole_state or []))
             found["state"] = {key: dict(value) for key, value in found["state"].items()}
             for own, group in zip(self.param_groups, found["param_groups"]):
                 group["layouts"], group["format"] = packed_layouts(own), FORMAT
@@ -378,35 +272,46 @@ class Optimizer(torch.optim.Optimizer):
     @torch.no_grad()
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
         """Restores state and options. The optimizer must have the same parameters and rules; Error says what differs,
-        and nothing has changed then. State keeps its dtype and goes to the parameter's device. Over ranks every rank
-        calls it, with state of whole parameters (of one process, or of any number of ranks) or of DTensors."""
+        and nothing has changed then. State keeps its dtype and goes to the parameter's device; empty state is as built.
+        Over ranks every rank calls it, with state of whole parameters (of one process, or of any number of ranks) or of
+        DTensors."""
+        if not isinstance(state_dict, Mapping):
+            raise Error(f"load_state_dict: must be what state_dict() returns, got {type(state_dict).__name__}")
         state_dict = dict(state_dict)
         for hook in getattr(self, "_optimizer_load_state_dict_pre_hooks", {}).values():
             state_dict = hook(self, state_dict) or state_dict
         self._follow()
         core, states, groups = self._bound, [], []
 
-        def read() -> None:
+        def read() -> AnyCore:
             nonlocal states, groups
             saved = saved_groups(state_dict)
             check_groups(self.param_groups, saved)
-            states = [state_dict["state"].get(key, {}) for group in saved for key in group["params"]]
-            for parameter, specs, state in zip(core.parameters, core.specs, states):
+            orders = zip(saved_states(state_dict, saved), core.tensors, core.orders)
+            states = [reordered(state, tensor, order) for state, tensor, order in orders]
+            for parameter, specs, state in zip(core.parameters, core.specs, states if state_dict["state"] else []):
                 check_state(parameter.name, specs, state)
             groups = [loaded_group(own, group) for own, group in zip(self.param_groups, saved)]
             for group in groups:
                 core_options(group["rule"], group, option_names(group["rule"]))  # checks
             core.set_options(groups)
+            return core
 
-        self._together("load_state_dict", read)
-        for index, state in enumerate(states):
-            core.load_state(index, state)
+        self._spread.together("load_state_dict", read)
         self.param_groups, self._whole_state = groups, None
+        if state_dict["state"]:
+            for index, state in enumerate(states):
+                core.load_state(index, state)
+            self._is_as_built = False
+        elif not self._is_as_built:
+            self.state.clear()
+            self._rebuild()
+            self._is_as_built = True
         for hook in getattr(self, "_optimizer_load_state_dict_post_hooks", {}).values():
             hook(self)
 
     def __getstate__(self) -> Dict[str, Any]:
-        if self._distribution is not None:
+        if not isinstance(self._spread, OneProcess):
             raise Error("an optimizer over ranks cannot be copied or pickled: save its state_dict() and build it anew")
         packed = {tensor: dict(state) for tensor, state in self.state.items()}
         own = {name: getattr(self, name) for name in ("_settings", "_given", "_preset")}
@@ -414,7 +319,7 @@ class Optimizer(torch.optim.Optimizer):
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._forget_model()
+        self._begin()
         self._rebuild()
 
     # ---- Insight -------------------------------------------------------------------------------------------------

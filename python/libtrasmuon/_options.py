@@ -200,14 +200,13 @@ def core_fields(rule: str, name: str, value: Any) -> List[Tuple[str, Union[str, 
         if not isinstance(value, (tuple, list)) or len(value) != 2:
             raise Error(f"{rule}: betas must be two numbers, got {value!r}")
         return [field for i, beta in enumerate(value, 1) for field in core_fields(rule, f"beta{i}", beta)]
-    if isinstance(value, torch.Tensor):
-        value = value.item()  # waits for the GPU if the tensor is there
-    if name == "coefficients" and not isinstance(value, str):
-        value = "; ".join(", ".join(repr(float(x)) for x in triple) for triple in value)
     if not isinstance(value, str):
         try:
-            value = float(value)
-        except (TypeError, ValueError):
+            if name == "coefficients":
+                value = "; ".join(", ".join(repr(float(x)) for x in triple) for triple in value)
+            else:
+                value = float(value)  # waits for the GPU if it is a tensor there
+        except (TypeError, ValueError, RuntimeError):
             raise Error(f"{rule}: {name} must be a number or a text, got {value!r}") from None
     return [(name, value)]
 

@@ -60,8 +60,12 @@ def is_named(item: Any) -> bool:
 
 def with_layouts(source: Union[torch.nn.Module, Named], layouts: Optional[Layouts] = None) -> List[Routed]:
     """All trainable parameters with the layouts that modules, names and `layouts` (by pattern, the last wins) say.
-    Frozen parameters are left out, so that they need no state."""
-    pairs = [(name, tensor) for name, tensor in named_tensors(source) if tensor.requires_grad]
+    Parameters that are frozen, so that they need no state, or empty are left out."""
+    trainable = [(name, tensor) for name, tensor in named_tensors(source) if tensor.requires_grad]
+    for name, tensor in trainable:
+        if torch.nn.parameter.is_lazy(tensor):
+            raise Error(f"parameter '{name}': has no shape yet; build the optimizer after the model has run once")
+    pairs = [(name, tensor) for name, tensor in trainable if tensor.numel() > 0]
     if not pairs:
         raise Error("params: no parameter requires a gradient")
     known = module_layouts(source) if isinstance(source, torch.nn.Module) else {}
@@ -114,7 +118,8 @@ def _embeddings(source: Union[torch.nn.Module, Named]) -> Dict[str, str]:
         return {}
     kinds = (torch.nn.Embedding, torch.nn.EmbeddingBag)
     weights = {id(module.weight) for module in source.modules() if isinstance(module, kinds)}
-    return {name: "adamw" for name, tensor in named_tensors(source) if id(tensor) in weights and tensor.requires_grad}
+    trained = [(name, tensor) for name, tensor in named_tensors(source) if tensor.requires_grad]
+    return {name: "adamw" for name, tensor in trained if id(tensor) in weights and tensor.numel() > 0}
 
 
 def route(

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """State in optimizer.state, and what state_dict() holds of it."""
-from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import torch
 
 from ._library import Error
 from ._options import default_options
+from ._tensors import storage_order
 
 FORMAT = "libtrasmuon 1"
+_CHANNELS_LAST = " channels_last"  # in the text of a layout: columns of state are in this order
 
 
 class StateSpec(NamedTuple):
@@ -19,13 +21,11 @@ class StateSpec(NamedTuple):
 
 class ParameterState(Dict[str, Any]):
     """State of one parameter: momentum, v_row, ... The library uses the memory of these tensors, so assigning to a name
-    copies the values. Only the very same object is equal to it, so that replaced state is found by comparing lists."""
+    copies the values. `order` is that in which the weight is stored, as storage_order() tells."""
 
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __ne__(self, other: object) -> bool:
-        return self is not other
+    def __init__(self, tensors: Mapping[str, Any], order: Optional[Tuple[int, ...]]) -> None:
+        super().__init__(tensors)
+        self.order = order
 
     def __setitem__(self, name: str, value: Any) -> None:
         bound = self.get(name)
@@ -36,6 +36,10 @@ class ParameterState(Dict[str, Any]):
                 bound.copy_(value)
             return
         super().__setitem__(name, value)
+
+    def update(self, *others: Any, **named: Any) -> None:
+        for name, value in dict(*others, **named).items():
+            self[name] = value
 
     def __reduce__(self) -> Any:
         return (dict, (dict(self),))
@@ -58,15 +62,50 @@ def copy_state(saved: Mapping[str, Any], own: Mapping[str, torch.Tensor], who: s
         target.copy_(value)
 
 
+def reordered(state: Mapping[str, Any], weight: torch.Tensor, order: Optional[Tuple[int, ...]]) -> Mapping[str, Any]:
+    """State of a weight that is now stored in another order: channels-last, or not any more. Of the tensors, those of the
+    weight's shape and those with one number per column follow."""
+    if getattr(state, "order", order) == order:
+        return state
+    plain = tuple(range(weight.dim()))
+    before, after = state.order or plain, order or plain  # type: ignore[attr-defined]
+    change = [before.index(dimension) for dimension in after]
+    shape = [weight.size(dimension) for dimension in before]
+    columns = weight[0].numel()
+    found = {}
+    for name, tensor in state.items():
+        if list(tensor.shape) == shape:
+            tensor = tensor.permute(change)
+        elif tensor.dim() == 2 and tensor.size(1) == columns:
+            tensor = tensor.view(-1, *shape[1:]).permute(change).reshape(-1, columns)
+        found[name] = tensor
+    return found
+
+
 def packed_layouts(group: Mapping[str, Any]) -> List[str]:
     """Layouts of a group as plain texts, which torch.load(weights_only=True) accepts."""
-    return [layout.text(tensor) for layout, tensor in zip(group["layouts"], group["params"])]
+    return [
+        layout.text(tensor) + ("" if tensor.is_contiguous() or storage_order(tensor) is None else _CHANNELS_LAST)
+        for layout, tensor in zip(group["layouts"], group["params"])
+    ]
+
+
+def saved_states(state_dict: Mapping[str, Any], groups: List[Dict[str, Any]]) -> List[ParameterState]:
+    """The state of each parameter in saved groups, with the order in which its weight was stored."""
+    found = []
+    for group in groups:
+        for key, layout in zip(group["params"], group["layouts"]):
+            state = state_dict["state"].get(key, {})
+            dimensions = max((v.dim() for v in state.values() if isinstance(v, torch.Tensor)), default=0)
+            order = (0, *range(2, dimensions), 1) if layout.endswith(_CHANNELS_LAST) else None
+            found.append(ParameterState(state, order))
+    return found
 
 
 def saved_groups(state_dict: Mapping[str, Any]) -> List[Dict[str, Any]]:
     """The groups of a state dict of this package; Error with the reason if it is another's."""
-    groups = state_dict.get("param_groups") if isinstance(state_dict, Mapping) else None
-    if groups is None or "state" not in state_dict:
+    groups, state = state_dict.get("param_groups"), state_dict.get("state")
+    if not isinstance(groups, (list, tuple)) or not isinstance(state, Mapping):
         raise Error("load_state_dict: must have 'state' and 'param_groups', as state_dict() returns them")
     for index, group in enumerate(groups):
         found = group.get("format")
@@ -95,7 +134,7 @@ def check_groups(own: List[Dict[str, Any]], saved: List[Dict[str, Any]]) -> None
             if name != saved_name:
                 raise Error(f"{who}: parameter must be '{name}', got '{saved_name}'")
         for name, layout, saved_layout in zip(mine["param_names"], packed_layouts(mine), theirs["layouts"]):
-            if layout != saved_layout:
+            if layout.replace(_CHANNELS_LAST, "") != saved_layout.replace(_CHANNELS_LAST, ""):
                 raise Error(f"{who}: parameter '{name}': layout must be {layout}, got {saved_layout}")
 
 

@@ -145,3 +145,9 @@ def test_weights_written_by_others_reach_the_masters():
     optimizer.param_groups[0]["lr"] = 0.0
     optimizer.step()
     assert (model.weight == 3).all()
+
+
+@pytest.mark.parametrize("option", [{"lr": torch.ones(2)}, {"coefficients": 3}, {"weight_decay": None}])
+def test_options_that_are_no_numbers_are_refused(option):
+    with pytest.raises(libtrasmuon.Error, match=f"trasmuon: {list(option)[0]} must be a number or a text, got"):
+        libtrasmuon.TrasMuon([torch.zeros(4, 4, requires_grad=True)], **option)

@@ -29,6 +29,16 @@ def test_frozen_parameters_are_left_out_and_need_no_state():
         train(model, optimizer, 2)
 
 
+def test_each_parameter_that_is_unfrozen_is_reported():
+    model = mlp().requires_grad_(False)
+    model[4].requires_grad_(True)
+    optimizer = AdamW(model)
+    for layer in (2, 0):  # gradual unfreezing
+        model[layer].requires_grad_(True)
+        with pytest.warns(UserWarning, match=rf"{layer}.weight, {layer}.bias did not require"):
+            train(model, optimizer, 1)
+
+
 def test_parameters_frozen_later_stay_as_they_are():
     model = mlp()
     optimizer = TrasMuon(model)
@@ -85,6 +95,47 @@ def test_model_to_another_dtype(dtype):
     assert torch.equal(optimizer.state[model[2].weight]["momentum"].float(), momentum)
     train(model, optimizer, 3)
     assert ("master" in optimizer.state[model[2].weight]) is (dtype is torch.bfloat16)
+
+
+@needs_torch(2, 1, "load_state_dict(assign=True)")
+def test_parameters_are_followed_after_a_group_was_added():
+    model = mlp()
+    model[0].requires_grad_(False)
+    optimizer = TrasMuon(model)
+    model[0].requires_grad_(True)
+    optimizer.add_param_group({"params": [("0.weight", model[0].weight)]})
+    optimizer.add_param_group({"params": [("0.bias", model[0].bias)], "rule": "adamw"})
+    train(model, optimizer, 1)
+    del model[2]._parameters["bias"]  # one layer taken apart; the others are followed all the same
+    model[2].register_parameter("bias", None)
+    train(model, optimizer, 1)
+    model.load_state_dict({name: value.clone() for name, value in model.state_dict().items()}, assign=True)
+    before = [p.detach().clone() for p in model.parameters()]
+    assert not any(map(torch.equal, before, train(model, optimizer, 1)))
+
+
+@pytest.mark.parametrize("kind", [TrasMuon, AdamW])
+def test_model_to_channels_last_and_back(kind):
+    torch.manual_seed(1)
+    model = nn.Sequential(
+        nn.Conv2d(3, 8, 3), nn.Conv2d(8, 6, 3)
+    ).double()  # 3 channels, 3 x 3: every order has its shape
+    other = copy.deepcopy(model)
+    options = {} if kind is AdamW else {"overrides": {"*.weight": "matrix"}, "trigger": 0.5}
+    optimizer, plain = kind(model, lr=0.01, **options), kind(other, lr=0.01, **options)
+    x = torch.randn(4, 3, 8, 8, dtype=torch.float64)
+    for form in (torch.contiguous_format, torch.channels_last, torch.contiguous_format):
+        model.to(memory_format=form)
+        for _ in range(3):
+            for net, steps in ((model, optimizer), (other, plain)):
+                steps.zero_grad()
+                net(x).square().mean().backward()
+                steps.step()
+        resumed = kind(other, **options)
+        resumed.load_state_dict(optimizer.state_dict())  # from one order into the other
+        for mine, its in zip(resumed.state.values(), plain.state.values()):
+            assert all(torch.allclose(mine[name], its[name], 1e-9, 1e-12) for name in its)
+    assert all(torch.allclose(p, q, 1e-9, 1e-12) for p, q in zip(model.parameters(), other.parameters()))
 
 
 @pytest.mark.gpu

@@ -69,6 +69,33 @@ def test_replicated_state_is_saved_whole_and_loaded_by_any_number_of_ranks(tmp_p
     run_ranks(1, _load_whole, file)
 
 
+def _save_before_the_first_step(rank):
+    """Trainers save and load when they take an optimizer over, to move its state."""
+    net, alone = Net(), Net()
+    build = RULES["trasmuon"]
+    optimizer, reference = build(net, process_group=dist.group.WORLD), build(alone)
+    saved = optimizer.state_dict()
+    assert saved["state"] == {}
+    optimizer.load_state_dict(saved)
+    _trained(net, optimizer, 0, 3)
+    assert "after the last step" in error_of(Error, optimizer.state_dict)
+    build(Net()).load_state_dict(saved)
+    with torch.no_grad():
+        for mine, other in zip(net.parameters(), alone.parameters()):
+            mine.copy_(other)
+    optimizer.load_state_dict(saved)  # back to the beginning
+    assert optimizer.state_dict()["state"] == {}
+    for model, its in ((net, optimizer), (alone, reference)):
+        _trained(model, its, 0, 3)
+    assert equal(weights(net), weights(alone))
+    optimizer.consolidate_state_dict(to=None)
+    assert equal(_states(optimizer), _states(reference))
+
+
+def test_replicated_state_before_the_first_step_is_empty():
+    run_ranks(2, _save_before_the_first_step)
+
+
 # ---- Sharded -----------------------------------------------------------------------------------------------------
 
 

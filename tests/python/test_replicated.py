@@ -194,6 +194,8 @@ def _refusals(rank):
     optimizer = RULES["trasmuon"](net, process_group=world)
     for work in (lambda: copy.deepcopy(optimizer), lambda: pickle.dumps(optimizer)):
         assert "cannot be copied or pickled" in error_of(Error, work)
+    backward(net)
+    optimizer.step()
     assert "consolidate_state_dict() on all ranks" in error_of(Error, optimizer.state_dict)
     assert "to must be a rank below 2, got 2" in error_of(Error, lambda: optimizer.consolidate_state_dict(to=2))
     assert "unknown setting 'wires'" in error_of(
@@ -207,7 +209,6 @@ def _refusals(rank):
         Error, lambda: TrasMuon(net, process_group=world, distributed={"patience": -1})
     )
     assert "must be a DeviceMesh" in error_of(Error, lambda: TrasMuon(net, device_mesh=3))
-    backward(net)
     optimizer.param_groups[0]["params"] = optimizer.param_groups[0]["params"][:-1]
     assert "must stay as they were built" in error_of(Error, optimizer.step)
 
@@ -252,6 +253,8 @@ def _memory(rank):
                 model.up.weight.data = model.up.weight.data.clone()
                 with torch.no_grad():
                     model.qkv.weight.mul_(0.5)
+                gain, bias = model.gain, model.head.bias  # one is where the other was
+                gain.data, bias.data = bias.data, gain.data
             backward(model, step)
             its.step()
     assert equal(weights(net), weights(alone))

@@ -199,3 +199,11 @@ def test_equal_to_training_without_names():
         return [p.detach() for p in net.parameters()]
 
     assert equal(run(model, Muon(model)), run(other, Muon(other.parameters())))
+
+
+def test_empty_parameters_are_left_out_and_lazy_ones_refused():
+    model = nn.ModuleDict({"linear": nn.Linear(4, 4), "none": nn.Embedding(0, 4)})
+    optimizer = TrasMuon(model)
+    assert [group["param_names"] for group in optimizer.param_groups] == [["linear.weight"], ["linear.bias"]]
+    with pytest.raises(libtrasmuon.Error, match="parameter '0.weight': has no shape yet; build the optimizer after"):
+        TrasMuon(nn.Sequential(nn.LazyLinear(4), nn.Linear(4, 4)))

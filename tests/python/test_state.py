@@ -111,6 +111,12 @@ def test_other_state_dicts_are_refused_with_the_reason(make, text):
     assert all(torch.equal(after["state"][k][n], v) for k, s in before["state"].items() for n, v in s.items())
 
 
+@pytest.mark.parametrize("what", [None, 3, {"state": None, "param_groups": []}, {"state": {}, "param_groups": None}])
+def test_what_is_no_state_dict_is_refused(what):
+    with pytest.raises(libtrasmuon.Error, match="load_state_dict: must"):
+        TrasMuon(mlp()).load_state_dict(what)
+
+
 def test_older_files_without_an_option_get_its_default():
     optimizer = TrasMuon(mlp())
     optimizer.load_state_dict(_with(lambda s: s["param_groups"][0].pop("c_min")))
@@ -139,6 +145,8 @@ def test_state_can_be_assigned_replaced_and_reset():
     assert optimizer.state[tensor]["momentum"] is bound and (bound == 1).all()
     with pytest.raises(libtrasmuon.Error, match="shape must be"):
         optimizer.state[tensor]["momentum"] = torch.ones(3)
+    optimizer.state[tensor].update(momentum=2 * torch.ones_like(bound))
+    assert optimizer.state[tensor]["momentum"] is bound and (bound == 2).all()
 
     for p, values in zip(model.parameters(), [kept[0], kept[2], kept[1], kept[3], kept[4], kept[5]]):
         optimizer.state[p] = {name: value.clone() for name, value in values.items()}  # as Lightning does

@@ -5,8 +5,9 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Typed
 import torch
 
 from .._core import CoreGroup
+from .._gradients import Gradients
 from .._library import Error, ExchangeError
-from .agree import Statement, together
+from .agree import MUST_STAY, Statement, together
 from .ranks import Ranks
 from .replicated import ReplicatedCore
 
@@ -40,31 +41,67 @@ class Distribution:
     def ranks(self) -> Ranks:
         return self.groups[0]
 
-    def begin(self, task: str) -> None:
+    @property
+    def partial(self) -> bool:
+        """Whether each rank keeps only its part of the state, as plain tensors."""
+        return not self.sharded and self.ranks.count > 1
+
+    def _begin(self, task: str) -> None:
         for ranks in self.groups:
             ranks.begin(task)
 
-    def together(self, task: str, work: Callable[[], str]) -> None:
-        """Runs work that returns the same text on all ranks, or raises on all."""
-        self.begin(task)
-        together(self.groups, work)
+    def together(self, task: str, work: Callable[[], Any]) -> None:
+        """Runs work that all ranks must do alike: if it raises on one, or the cores that it returns differ, all raise."""
+        self._begin(task)
+        together(self.groups, lambda: work().describe())
 
-    def step(self, core: Any, prepare: Callable[[], Optional[List[Optional[torch.Tensor]]]], skipped: bool) -> None:
-        """Takes a step with the gradients that `prepare` returns; none if `skipped`, on all ranks. If a rank fails before
-        the exchanges, all raise, or learn why when they have waited in vain (on GPUs)."""
+    def check_rebuild(self, core: Any, has_same: bool) -> None:
+        """Raises Error if this rank cannot build its part anew without the others: parameters or state are not those of
+        before (has_same), or have changed in more than their addresses."""
+        if not has_same or not core.is_as_built():
+            raise Error(MUST_STAY)
+
+    def agreed(self, task: str, found_inf: Optional[torch.Tensor]) -> Optional[torch.Tensor]:
+        """Begins a step. Returns what GradScaler has found, the same on all ranks, so that all skip the step, or none."""
+        self._begin(task)
+        if found_inf is None:
+            return None
+        found_inf = found_inf.clone()
+        for ranks in self.groups:
+            ranks.all_reduce(found_inf, "all-reduce of found_inf", largest=True)
+        return found_inf
+
+    def step(self, core: Callable[[], Any], prepare: Callable[[], Optional[Gradients]], skipped: bool) -> bool:
+        """Steps the core with the gradients that `prepare` returns; none if `skipped`, on all ranks. If a rank fails
+        before the exchanges, all raise, or learn why when they have waited in vain (on GPUs). Returns False, as
+        Core.step() does, if the core must be built anew."""
         own, gradients = Statement(), None
         try:
             gradients = own.attempt(prepare)
             if skipped:
                 own.rethrow()
-                return
-            own.text = own.attempt(lambda: core.describe_step(gradients)) or ""
-            core.step(gradients or [None] * len(core.tensors), own)
+                return True
+            own.text = own.attempt(lambda: core().describe_step(gradients)) or ""
+            core().step(gradients or [None] * len(core().tensors), own)
+            return True
         except ExchangeError:
             raise
         except Exception as failure:
             self.ranks.leave_word(str(failure))
             raise
+
+    def gather(self, core: Any, to: Optional[int], task: str) -> Optional[List[Dict[str, torch.Tensor]]]:
+        """The state of all parameters, on the CPU of rank `to`, or of every rank if it is None; None on the others."""
+        ranks = self.ranks
+        if to is not None and not 0 <= to < ranks.count:
+            raise Error(f"consolidate_state_dict: to must be a rank below {ranks.count}, got {to}")
+        self._begin(task)
+        keeps, gathered = to in (None, ranks.rank), []
+        for index in range(len(core.tensors)):
+            state = core.gather_state(index)
+            if keeps:
+                gathered.append({name: tensor.to("cpu", copy=True) for name, tensor in state.items()})
+        return gathered if keeps else None
 
     def build(self, groups: Sequence[CoreGroup], settings: Mapping[str, Any], before: Any) -> Any:
         """The part of this rank; `before` is the one that it replaces, or None."""

@@ -5,8 +5,9 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 import torch
 
 from .._core import Core, CoreGroup, Master, StateTensors
+from .._gradients import Gradients
 from .._library import Error, lib, text_of
-from .agree import Statement, compare
+from .agree import MUST_STAY, Statement, compare
 from .buckets import Bucket, fill_buckets
 from .owners import Ownership, assign_owners, step_cost
 from .ranks import Exchange, Ranks
@@ -47,6 +48,7 @@ class ReplicatedCore:
         self._core = Core(self._bound(groups), **settings, keeps=self._keeps)
         self.states: List[StateTensors] = self._core.states
         self.local_states, self.specs = self._core.states, self._core.specs
+        self.orders = self._core.orders
         self._known = [(tensor.dtype, tensor.shape, tensor.device) for tensor in self.tensors]
         self._state = [tensor for index in self._slots for tensor in self.states[index].values()]
         self._kept: List[torch.Tensor] = []
@@ -94,8 +96,10 @@ class ReplicatedCore:
     # ---- Step ----------------------------------------------------------------------------------------------------
 
     def follow_weights(self) -> bool:
-        now = [(tensor.dtype, tensor.shape, tensor.device) for tensor in self.tensors]
-        return now == self._known and self._core.follow_weights()
+        return self.is_as_built() and self._core.follow_weights()
+
+    def is_as_built(self) -> bool:
+        return self._known == [(tensor.dtype, tensor.shape, tensor.device) for tensor in self.tensors]
 
     def set_options(self, groups: Sequence[Mapping[str, Any]]) -> None:
         self._core.set_options(groups)
@@ -103,7 +107,7 @@ class ReplicatedCore:
     def gradients(self) -> List[Optional[torch.Tensor]]:
         return [tensor.grad for tensor in self.tensors]
 
-    def describe_step(self, gradients: Sequence[Optional[torch.Tensor]]) -> str:
+    def describe_step(self, gradients: Gradients) -> str:
         """What all ranks must have in common in a step: options, and which gradients AdamW has."""
         missing = [
             f"gradient of '{parameter.name}' is missing\n"
@@ -112,11 +116,11 @@ class ReplicatedCore:
         ]
         return self.describe() + "".join(missing) if self._votes else ""
 
-    def step(self, gradients: Sequence[Optional[torch.Tensor]], own: Statement) -> None:
+    def step(self, gradients: Gradients, own: Statement) -> None:
         """Takes a step, unless this rank or another has failed: then all raise. On GPUs the host would have to wait for
         the votes, so only the rank that fails raises there."""
         kept = [gradient if self._keeps(index) else None for index, gradient in enumerate(gradients)]
-        own.attempt(lambda: self._core.check_gradients(kept))  # all, before anything is changed
+        own.attempt(lambda: self._check(kept))  # all, before anything is changed
         if not self._votes:
             own.rethrow()
         if self._ranks.count == 1:
@@ -139,6 +143,10 @@ class ReplicatedCore:
         self._release()
         self._core.step(self._only(kept, [i for i, owner in enumerate(self.owners) if owner == EVERYBODY]))
 
+    def _check(self, gradients: Gradients) -> None:
+        if not self._core.check_gradients(gradients):
+            raise Error(MUST_STAY)
+
     def _keep_state(self) -> bool:
         if not self._kept:
             self._kept = [torch.empty_like(state) for state in self._state]
@@ -147,13 +155,13 @@ class ReplicatedCore:
         return True
 
     @staticmethod
-    def _only(gradients: Sequence[Optional[torch.Tensor]], indices: Sequence[int]) -> List[Optional[torch.Tensor]]:
+    def _only(gradients: Gradients, indices: Sequence[int]) -> List[Optional[torch.Tensor]]:
         chosen: List[Optional[torch.Tensor]] = [None] * len(gradients)
         for index in indices:
             chosen[index] = gradients[index]
         return chosen
 
-    def _exchange(self, gradients: Sequence[Optional[torch.Tensor]], own: Statement) -> None:
+    def _exchange(self, gradients: Gradients, own: Statement) -> None:
         """In each round every owner steps its next bucket, which travels while the bucket after it is computed. A rank
         that has failed sends its buckets as they are: the others wait for them."""
         under_way: List[Exchange] = []
@@ -171,7 +179,7 @@ class ReplicatedCore:
         for exchange in under_way:
             self._ranks.wait(exchange)
 
-    def _compute(self, bucket: Bucket, gradients: Sequence[Optional[torch.Tensor]]) -> None:
+    def _compute(self, bucket: Bucket, gradients: Gradients) -> None:
         for index, slot in zip(bucket.indices, bucket.slots):
             slot.copy_(self.tensors[index])
         self._core.step(self._only(gradients, bucket.indices))

@@ -5,9 +5,10 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 import torch
 
 from .._core import BoundParameter, Core, CoreGroup, Master, StateTensors
+from .._gradients import Gradients
 from .._library import Error, lib, text_of
 from .._state import StateSpec
-from .agree import Statement
+from .agree import MUST_STAY, Statement
 from .dtensors import copy_part, local_gradient, local_of, place_of, placed_state
 from .owners import Ownership
 from .ranks import Ranks
@@ -38,7 +39,7 @@ class ShardedCore:
         }
         self._core = Core(self._local_groups(groups), **settings)
         self._step = ShardedStep(self._core, ranks, self._rows(), wire, self._device())
-        self.local_states = self._core.states
+        self.local_states, self.orders = self._core.states, self._core.orders
         self.states = [self._placed(groups, index) for index in range(len(self.tensors))]
         self.specs = [
             {name: StateSpec(tensor.dtype, tuple(tensor.shape)) for name, tensor in state.items()}
@@ -114,6 +115,9 @@ class ShardedCore:
         self._core.replace_tensors([self._local(index) for index in range(len(self.tensors))])
         return self._core.follow_weights()
 
+    def is_as_built(self) -> bool:
+        return self._core.is_as_built()
+
     def set_options(self, groups: Sequence[Mapping[str, Any]]) -> None:
         self._core.set_options(groups)
 
@@ -126,16 +130,20 @@ class ShardedCore:
             found.append(gradient)
         return found
 
-    def describe_step(self, gradients: Sequence[Optional[torch.Tensor]]) -> str:
+    def describe_step(self, gradients: Gradients) -> str:
         """What all ranks must have in common in a step."""
         return self.describe() if self._step.votes else ""
 
-    def step(self, gradients: Sequence[Optional[torch.Tensor]], own: Statement) -> None:
+    def step(self, gradients: Gradients, own: Statement) -> None:
         """Takes a step, unless this rank or another has failed: then all raise. On GPUs the host would have to wait for
         the votes, so only the rank that fails raises there."""
-        own.attempt(lambda: self._core.lend_gradients(gradients))
+        own.attempt(lambda: self._lend(gradients))
         self._step.run(own)
         self._core.note_written()
+
+    def _lend(self, gradients: Gradients) -> None:
+        if not self._core.lend_gradients(gradients):
+            raise Error(MUST_STAY)
 
     # ---- State ---------------------------------------------------------------------------------------------------
 

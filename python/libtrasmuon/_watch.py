@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What torch does not tell an optimizer: parameters that a model has replaced or unfrozen, and 16-bit weights that
+others have written."""
+from operator import getitem, is_
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+import torch
+
+from ._gradients import Gradients
+from ._one_process import AnyCore
+from ._routing import named_tensors, unwrapped
+
+
+def same_objects(now: Sequence[Any], before: Sequence[Any]) -> bool:
+    return len(now) == len(before) and all(map(is_, now, before))
+
+
+class ModelWatch:
+    """The model from which an optimizer was built, if it was: where it keeps parameters, and which were frozen."""
+
+    def __init__(self, source: Any = (), follows: bool = True) -> None:
+        """source: a model, or a list of parameters, perhaps with names."""
+        is_model = isinstance(source, torch.nn.Module)
+        self._model = unwrapped(source) if is_model and follows else None
+        self._frozen: List[Tuple[str, torch.Tensor]] = []
+        if is_model or (source and isinstance(source[0], tuple)):
+            self._frozen = [(name, tensor) for name, tensor in named_tensors(source) if not tensor.requires_grad]
+        self.watch([])
+
+    def watch(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Remembers where the model keeps these parameters, which are trained from now on."""
+        trained = set(map(id, tensors))
+        self._frozen = [item for item in self._frozen if id(item[1]) not in trained]
+        places: Dict[int, Tuple[Mapping[str, Any], str]] = {}
+        for module in self._model.modules() if self._model is not None else []:
+            for name, parameter in module._parameters.items():
+                places.setdefault(id(parameter), (module._parameters, name))
+        self._watched = [tensor for tensor in tensors if id(tensor) in places]
+        self._modules = [places[id(tensor)][0] for tensor in self._watched]
+        self._names = [places[id(tensor)][1] for tensor in self._watched]
+
+    def replaced(self) -> Dict[int, torch.Tensor]:
+        """The parameters that the model has put in the places of others since the last call, by id of those."""
+        try:
+            present = list(map(getitem, self._modules, self._names))
+        except KeyError:  # a module was taken apart; its parameters stay
+            self.watch(self._watched)
+            return {}
+        if same_objects(present, self._watched):
+            return {}
+        pairs = [(old, old if new is None else new) for old, new in zip(self._watched, present)]
+        self._watched = [new for _, new in pairs]
+        return {id(old): new for old, new in pairs if old is not new}
+
+    def thawed(self) -> List[str]:
+        """Names of parameters that were frozen and are not any more. Each is reported once."""
+        names = [name for name, tensor in self._frozen if tensor.requires_grad]
+        if names:
+            self._frozen = [item for item in self._frozen if not item[1].requires_grad]
+        return names
+
+
+class MasterWatch:
+    """16-bit weights that have f32 masters, and the version of each after the last step."""
+
+    def __init__(self, core: AnyCore) -> None:
+        self._versions: Dict[int, Any] = {item.parameter: None for item in core.masters()}
+
+    def follow(self, core: AnyCore) -> None:
+        """Copies elements that others have written from weights into their masters, which the next step would write
+        over them. Compares on the device, so the host does not wait."""
+        for index, tensor, master, version in core.masters() if self._versions else []:
+            if version == self._versions[index]:
+                continue
+            self._versions[index] = version
+            weight = tensor.detach().reshape(master.shape) if tensor.dim() != master.dim() else tensor.detach()
+            if weight.shape != master.shape:  # channels-last
+                weight = weight.permute(0, *range(2, weight.dim()), 1)
+            same = master.to(weight.dtype) == weight
+            master.copy_(torch.where(same, master, weight.to(master.dtype)))
+
+    def note_step(self, core: AnyCore, gradients: Optional[Gradients]) -> None:
+        """The step with these gradients has written weights and masters alike."""
+        for index, _, _, version in core.masters() if self._versions and gradients else []:
+            if gradients[index] is not None:  # type: ignore[index]
+                self._versions[index] = version
