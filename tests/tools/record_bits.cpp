@@ -165,8 +165,7 @@ std::uint64_t sharded_trajectory(const Options& options, DType wire, int steps) 
 
 void record_sharded(int steps) {
   for (const NamedOptions& rule : all_options()) {
-    if (std::holds_alternative<AdamWOptions>(rule.options) || std::holds_alternative<DionOptions>(rule.options))
-      continue;
+    if (std::holds_alternative<AdamWOptions>(rule.options)) continue;
     print(rule.name, "3 ranks", "f64", sharded_trajectory<double>(rule.options, DType::f32, steps));
     print(rule.name, "3 ranks", "f32", sharded_trajectory<float>(rule.options, DType::f32, steps));
     print(rule.name, "3 ranks", "f32,wire f16", sharded_trajectory<float>(rule.options, DType::f16, steps));
