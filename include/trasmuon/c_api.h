@@ -211,10 +211,12 @@ TRASMUON_API int trasmuon_sharded_step_create(trasmuon_optimizer* optimizer, int
                                               size_t row_count, int wire, trasmuon_sharded_step** step);
 TRASMUON_API void trasmuon_sharded_step_destroy(trasmuon_sharded_step* step); /* NULL is allowed */
 
-/* Returns the sizes of the buffers: doubles of `sums` and `norms`; bytes of packed rows sent to each rank and received
- * from each, in two arrays with an entry per rank. Each output may be NULL. */
+/* Returns the sizes of the buffers: doubles of `sums` and `norms`; and four arrays with an entry per rank, the bytes of
+ * `rows` that go to it, of `gathered` that come from it, and, on the way back, of `directions` that go to it and of
+ * `returned` that come from it. Each output may be NULL. */
 TRASMUON_API int trasmuon_sharded_step_sizes(const trasmuon_sharded_step* step, size_t* sums, size_t* norms,
-                                             size_t* to_owners, size_t* from_holders);
+                                             size_t* to_owners, size_t* from_holders, size_t* to_holders,
+                                             size_t* from_owners);
 /* Returns the number of matrices that are cut, and the rank that orthogonalizes each of them in an array of that many
  * entries; the largest load over the mean; the number of ranks without work. Each output may be NULL. */
 TRASMUON_API int trasmuon_sharded_step_ownership(const trasmuon_sharded_step* step, size_t* count, int* owners,

@@ -20,18 +20,24 @@ struct ShardedStepOptions {
   /// Rows of every parameter on every rank, weight.shape[0] of its Parameter: entry r * parameters + p. Ranks hold
   /// consecutive rows in the order of their numbers. What is said of parameters without a shard is not read.
   std::vector<std::int64_t> rows = {};
-  /// Type in which rows travel to their owner and back: f32, bf16 or f16. Rows of f64 weights always travel as f64.
+  /// Type in which rows travel to their owner and back: f32, bf16 or f16. Rows of f64 weights always travel as f64, and
+  /// Dion's in the compute type.
   DType wire = DType::f32;
 };
 
 /// Sizes of the buffers between the phases. All ranks have the same `sums` and `norms`.
 struct TRASMUON_API ExchangeSizes {
-  std::size_t sums = 0;                        ///< doubles
-  std::size_t norms = 0;                       ///< doubles
-  std::vector<std::size_t> to_owners = {};     ///< bytes sent to each rank; packed in the order of the ranks
-  std::vector<std::size_t> from_holders = {};  ///< bytes received from each rank; on the way back the two change roles
-  std::size_t sent() const;                    ///< sum of to_owners
-  std::size_t received() const;                ///< sum of from_holders
+  std::size_t sums = 0;   ///< doubles
+  std::size_t norms = 0;  ///< doubles
+  // Bytes that go to each rank or come from it; buffers are packed in the order of the ranks.
+  std::vector<std::size_t> to_owners = {};     ///< of `rows`
+  std::vector<std::size_t> from_holders = {};  ///< of `gathered`
+  std::vector<std::size_t> to_holders = {};    ///< of `directions`; differs from from_holders where Dion steps rows
+  std::vector<std::size_t> from_owners = {};   ///< of `returned`; differs from to_owners likewise
+  std::size_t rows() const;                    ///< sum of to_owners
+  std::size_t gathered() const;                ///< sum of from_holders
+  std::size_t directions() const;              ///< sum of to_holders
+  std::size_t returned() const;                ///< sum of from_owners
 };
 
 /// The call that a ShardedStep expects next.

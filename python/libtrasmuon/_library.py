@@ -105,7 +105,7 @@ _FUNCTIONS = {
     "optimizer_workspace_bytes": [c_void_p, POINTER(c_size_t)],
     "optimizer_describe_table": [c_void_p, _text],
     "sharded_step_create": [c_void_p, c_int, c_int, POINTER(c_int64), c_size_t, c_int, _handle],
-    "sharded_step_sizes": [c_void_p, _sizes, _sizes, _sizes, _sizes],
+    "sharded_step_sizes": [c_void_p, _sizes, _sizes, _sizes, _sizes, _sizes, _sizes],
     "sharded_step_ownership": [c_void_p, _sizes, POINTER(c_int), POINTER(c_double), POINTER(c_int)],
     "sharded_step_momentum": [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p],
     "sharded_step_pack": [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p],

@@ -63,13 +63,15 @@ int trasmuon_sharded_step_create(trasmuon_optimizer* optimizer, int rank, int ra
 void trasmuon_sharded_step_destroy(trasmuon_sharded_step* step) { delete step; }
 
 int trasmuon_sharded_step_sizes(const trasmuon_sharded_step* step, size_t* sums, size_t* norms, size_t* to_owners,
-                                size_t* from_holders) {
+                                size_t* from_holders, size_t* to_holders, size_t* from_owners) {
   return guarded(__func__, [&] {
     const trasmuon::ExchangeSizes& sizes = step_of(step).sizes();
     fill(sums, sizes.sums);
     fill(norms, sizes.norms);
     fill_array(to_owners, sizes.to_owners);
     fill_array(from_holders, sizes.from_holders);
+    fill_array(to_holders, sizes.to_holders);
+    fill_array(from_owners, sizes.from_owners);
   });
 }
 

@@ -5,7 +5,6 @@
 #include "cpu/step.h"
 
 namespace trasmuon::cpu {
-namespace {
 
 template <class T>
 bool all_usable(const MatrixView& gradient) {
@@ -19,8 +18,6 @@ bool all_usable(const MatrixView& gradient) {
   return usable;
 }
 
-}  // namespace
-
 template <class T>
 bool admit(const Matrix& x, bool skip_nonfinite) {
   if (x.gradient.data == nullptr) return false;
@@ -33,6 +30,8 @@ bool admit(const Matrix& x, bool skip_nonfinite) {
   return false;
 }
 
+template bool all_usable<float>(const MatrixView&);
+template bool all_usable<double>(const MatrixView&);
 template bool admit<float>(const Matrix&, bool);
 template bool admit<double>(const Matrix&, bool);
 

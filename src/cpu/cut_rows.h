@@ -72,7 +72,7 @@ void load_direction(const CutMatrix& x, const std::byte* returned, const Piece& 
     std::copy_n(momentum.input(), p.count, direction);
     return;
   }
-  kernels<T>().load[static_cast<int>(x.wire)](returned + x.packed + p.offset(x.n(), size_of(x.wire)), direction,
+  kernels<T>().load[static_cast<int>(x.wire)](returned + x.returned + p.offset(x.n(), size_of(x.wire)), direction,
                                               p.count);
   scale(direction, p.count, -packed_direction_exponent(x.m(), x.n(), x.wire));
 }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "cpu/cut_dion.h"
 #include "cpu/cut_rows.h"
 #include "cpu/newton_schulz/newton_schulz.h"
 #include "cpu/row_chunks.h"
@@ -38,7 +39,7 @@ template <class T>
 void momentum(const CutMatrix& c, double* sums, Scratch& scratch) {
   const Matrix& x = *c.rows;
   const std::int64_t n = x.n;
-  std::fill_n(sums, sums_of(n), 0.0);
+  std::fill_n(sums, sums_of(c), 0.0);
   if (x.m == 0) return;
   if (x.gradient.data == nullptr) {
     sums[n + 1] = kMissing;
@@ -109,14 +110,15 @@ Whole<T> whole_matrix(const CutMatrix& x, Arena& arena) {
   return {arena.take<T>(x.m() * x.n()), arena.take<T>(x.m() * x.n())};
 }
 
-/// Calls body(address in a buffer of packed rows, row of the whole matrix) for all rows.
+/// Calls body(address in a buffer of packed rows, row of the whole matrix) for all rows. `offset`: where those of a
+/// rank begin.
 template <class Byte, class Body>
-void for_each_packed_row(const CutMatrix& x, Byte* buffer, Body&& body) {
+void for_each_packed_row(const CutMatrix& x, Byte* buffer, std::size_t PackedRows::*offset, Body&& body) {
   const std::size_t row = static_cast<std::size_t>(x.n()) * size_of(x.wire);
   for (const PackedRows& rows : x.gathered) {
     for_each_chunk(RowChunks(rows.count, x.n()), [&](std::int64_t first, std::int64_t last, std::int64_t) {
       for (std::int64_t i = first; i < last; ++i)
-        body(buffer + rows.offset + static_cast<std::size_t>(i) * row, rows.first + i);
+        body(buffer + rows.*offset + static_cast<std::size_t>(i) * row, rows.first + i);
     });
   }
 }
@@ -134,14 +136,14 @@ void orthogonalize(const CutMatrix& c, const double* sums, const CutBuffers& buf
   if (!verdict_of(c, sums).active || norm_scale == 0) {
     std::fill_n(output, m * n, T(0));
   } else {
-    for_each_packed_row(c, buffers.gathered,
+    for_each_packed_row(c, buffers.gathered, &PackedRows::offset,
                         [&](const std::byte* row, std::int64_t i) { kernel.load[wire](row, input + i * n, n); });
     const double scale = norm_scale * std::ldexp(1.0, -input_exponent(c, sums));  // eq:prenorm_main
     newton_schulz<T>({input, dtype_of<T>(), m, n, n}, scale, stage.triples, stage.form, output,
                      workspace.stage);  // eq:ns_main
   }
   const int exponent = packed_direction_exponent(m, n, c.wire);
-  for_each_packed_row(c, buffers.directions, [&](std::byte* row, std::int64_t i) {
+  for_each_packed_row(c, buffers.directions, &PackedRows::answer, [&](std::byte* row, std::int64_t i) {
     scale(output + i * n, n, exponent);
     kernel.store[wire](output + i * n, row, n);
   });
@@ -275,6 +277,10 @@ void apply(const CutMatrix& c, double* sums, const std::byte* returned, double* 
 
 template <class T>
 void run_phase(CutPhase phase, const CutMatrix& x, const CutBuffers& b, Workspace& workspace) {
+  if (x.dion != nullptr) {
+    run_cut_dion<T>(phase, x, b, workspace);
+    return;
+  }
   double* sums = b.sums + x.sums;
   switch (phase) {
     case CutPhase::momentum: momentum<T>(x, sums, workspace.stage); break;
@@ -282,7 +288,7 @@ void run_phase(CutPhase phase, const CutMatrix& x, const CutBuffers& b, Workspac
     case CutPhase::orthogonalize: orthogonalize<T>(x, sums, b, workspace); break;
     case CutPhase::row_scale: {
       double* norms = b.norms + x.norms;
-      std::fill_n(norms, norms_of(*x.plan, x.n()), 0.0);
+      std::fill_n(norms, norms_of(x), 0.0);
       if (x.rows->m == 0 || !verdict_of(x, sums).active) break;
       row_scale<T>(x, b.returned, norms, workspace.stage);
       if (watches_direction(*x.plan)) direction_energy<T>(x, b.returned, norms + kNorms, workspace.stage);
@@ -294,6 +300,7 @@ void run_phase(CutPhase phase, const CutMatrix& x, const CutBuffers& b, Workspac
 
 template <class T>
 WorkspaceBytes workspace_bytes(CutPhase phase, const CutMatrix& x) {
+  if (x.dion != nullptr) return cut_dion_workspace<T>(phase, x);
   if (phase != CutPhase::orthogonalize) {
     return {0, std::max({bytes_of([&](Arena& arena) { return partial_sums(x, arena); }),
                          bytes_of([&](Arena& arena) { return row_squares_of(x, arena); }),

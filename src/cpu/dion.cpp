@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cpu/dion.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -10,13 +12,6 @@
 
 namespace trasmuon::cpu {
 namespace {
-
-/// M as an m x n operand, whatever its storage.
-template <class T>
-Operand<T> logical(const Matrix& x, const MatrixView& stored) {
-  const Operand<T> operand{stored.row<T>(0), stored.row_stride, 1};
-  return x.transposed ? operand.transpose() : operand;
-}
 
 /// stored <- alpha left^T right + beta stored, where left^T right is m x n and left
 /// (r x m), right (r x n) are packed.
@@ -39,35 +34,10 @@ void outer_product(const Matrix& x, const T* left, const T* right, std::int64_t 
               scratch);
 }
 
-/// Q <- R with columns of unit length; a zero column keeps the old one. `r` is R^T and gets unit rows.
 template <class T>
-void renew_basis(const Matrix& x, T* r) {
-  for (std::int64_t k = 0; k < x.basis.cols; ++k) {
-    T* row = r + k * x.n;
-    const double length = std::sqrt(kernels<T>().sum_squares(row, x.n));
-    if (!(length > 0)) continue;
-    for (std::int64_t j = 0; j < x.n; ++j) {
-      row[j] = static_cast<T>(static_cast<double>(row[j]) / length);
-      x.basis.row<T>(j)[k] = row[j];
-    }
-  }
-}
-
-/// Memory of one step.
-template <class T>
-struct Factors {
-  T *p, *r;  ///< P^T and R^T
-  double* errors;
-  T* scratch;
-};
-
-template <class T>
-Factors<T> factors(const Matrix& x, Arena& arena) {
-  const std::int64_t rank = x.basis.cols;
-  const std::int64_t scratch =
-      std::max({multiply_scratch<T>(rank, x.m, x.n), multiply_scratch<T>(rank, x.n, x.m),
-                multiply_scratch<T>(x.weight.rows, x.weight.cols, rank), orthonormal_rows_scratch<T>(rank, x.m)});
-  return {arena.take<T>(rank * x.m), arena.take<T>(rank * x.n), arena.take<double>(rank), arena.take<T>(scratch)};
+DionFactors<T> step_factors(const Matrix& x, Arena& arena) {
+  const std::int64_t outer_products = multiply_scratch<T>(x.weight.rows, x.weight.cols, x.basis.cols);
+  return lay_out_factors<T>(x.m, x.n, x.basis.cols, outer_products, arena);
 }
 
 /// errors[k] <- the size of the rounding errors in column k of B Q.
@@ -83,45 +53,84 @@ void product_errors(const MatrixView& b, const MatrixView& q, double* errors) {
 }  // namespace
 
 template <class T>
+DionFactors<T> lay_out_factors(std::int64_t m, std::int64_t n, std::int64_t rank, std::int64_t other_scratch,
+                               Arena& arena) {
+  const std::int64_t scratch = std::max({multiply_scratch<T>(rank, m, n), multiply_scratch<T>(rank, n, m),
+                                         other_scratch, orthonormal_rows_scratch<T>(rank, m)});
+  return {arena.take<T>(rank * m), arena.take<T>(rank * n), arena.take<double>(rank), arena.take<T>(scratch)};
+}
+
+template <class T>
+void factorize(const MatrixView& stored, bool transposed, const MatrixView& basis, const DionFactors<T>& f) {
+  const std::int64_t m = transposed ? stored.cols : stored.rows, n = basis.rows, rank = basis.cols;
+  const Operand<T> as_stored{stored.row<T>(0), stored.row_stride, 1};
+  const Operand<T> b = transposed ? as_stored.transpose() : as_stored;
+  const Operand<T> q{basis.row<T>(0), basis.row_stride, 1};
+  multiply<T>({.m = rank, .n = m, .k = n, .a = q.transpose(), .b = b.transpose(), .c = f.p, .ldc = m}, f.scratch);
+  product_errors<T>(stored, basis, f.errors);
+  orthonormal_rows(f.p, rank, m, f.errors, f.scratch);
+  multiply<T>({.m = rank, .n = n, .k = m, .a = {f.p, m, 1}, .b = b, .c = f.r, .ldc = n}, f.scratch);
+}
+
+template <class T>
+void renew_basis(const MatrixView& basis, T* r) {
+  for (std::int64_t k = 0; k < basis.cols; ++k) {
+    T* row = r + k * basis.rows;
+    const double length = std::sqrt(kernels<T>().sum_squares(row, basis.rows));
+    if (!(length > 0)) continue;
+    for (std::int64_t j = 0; j < basis.rows; ++j) {
+      row[j] = static_cast<T>(static_cast<double>(row[j]) / length);
+      basis.row<T>(j)[k] = row[j];
+    }
+  }
+}
+
+template <class T>
+void add_gradient(const Matrix& x, const MatrixView& b, T* gradient) {
+  const auto load = kernels<T>().load[static_cast<int>(x.gradient.dtype)];
+  for (std::int64_t i = 0; i < b.rows; ++i) {
+    T* row = b.row<T>(i);
+    const T* momentum = x.momentum.row<T>(i);
+    load(x.gradient.row_bytes(i), gradient, b.cols);
+    for (std::int64_t j = 0; j < b.cols; ++j) row[j] = momentum[j] + gradient[j];
+  }
+}
+
+template <class T>
 std::size_t dion_scratch(const Matrix& x) {
-  return bytes_of([&](Arena& arena) { return factors<T>(x, arena); });
+  return bytes_of([&](Arena& arena) { return step_factors<T>(x, arena); });
 }
 
 template <class T>
 void dion(const Matrix& x, const DionOptions& options, Workspace& workspace) {
   Intermediates<T> s = intermediates<T>(x, {}, workspace.step);
   const std::int64_t rank = x.basis.cols;
-  const auto [p, r, errors, scratch] = workspace.stage.lay_out([&](Arena& arena) { return factors<T>(x, arena); });
+  const DionFactors<T> f = workspace.stage.lay_out([&](Arena& arena) { return step_factors<T>(x, arena); });
   if (!admit<T>(x, true)) return;
 
-  // B = M + G
-  const auto& kernel = kernels<T>();
-  for (std::int64_t i = 0; i < x.momentum.rows; ++i) {
-    T* g = s.direction.template row<T>(i);
-    T* m = x.momentum.row<T>(i);
-    kernel.load[static_cast<int>(x.gradient.dtype)](x.gradient.row_bytes(i), g, x.momentum.cols);
-    for (std::int64_t j = 0; j < x.momentum.cols; ++j) m[j] += g[j];
-  }
-  const Operand<T> b = logical<T>(x, x.momentum);
-  const Operand<T> q{x.basis.row<T>(0), x.basis.row_stride, 1};
-
-  // P = orth(B Q);  R = B^T P
-  multiply<T>({.m = rank, .n = x.m, .k = x.n, .a = q.transpose(), .b = b.transpose(), .c = p, .ldc = x.m}, scratch);
-  product_errors<T>(x.momentum, x.basis, errors);
-  orthonormal_rows(p, rank, x.m, errors, scratch);
-  multiply<T>({.m = rank, .n = x.n, .k = x.m, .a = {p, x.m, 1}, .b = b, .c = r, .ldc = x.n}, scratch);
+  // B = M + G;  P = orth(B Q);  R = B^T P
+  add_gradient(x, x.momentum, s.direction.template row<T>(0));
+  factorize(x.momentum, x.transposed, x.basis, f);
 
   // M <- B - (1 - mu) P R^T: error feedback keeps what this rank could not express.
-  outer_product<T>(x, p, r, rank, static_cast<T>(options.momentum - 1), T(1), x.momentum, scratch);
+  outer_product<T>(x, f.p, f.r, rank, static_cast<T>(options.momentum - 1), T(1), x.momentum, f.scratch);
 
   // W <- (1 - lr lambda) W - lr sqrt(m/n) P Q^T
-  renew_basis(x, r);
-  outer_product<T>(x, p, r, rank, T(1), T(0), s.direction, scratch);
+  renew_basis(x.basis, f.r);
+  outer_product<T>(x, f.p, f.r, rank, T(1), T(0), s.direction, f.scratch);
   s.eta_hat = dion_step(options.lr, x.m, x.n);
   s.row_factor = nullptr;
   apply(x, 1 - options.lr * options.weight_decay, s, workspace.stage);
 }
 
+template DionFactors<float> lay_out_factors<float>(std::int64_t, std::int64_t, std::int64_t, std::int64_t, Arena&);
+template DionFactors<double> lay_out_factors<double>(std::int64_t, std::int64_t, std::int64_t, std::int64_t, Arena&);
+template void factorize<float>(const MatrixView&, bool, const MatrixView&, const DionFactors<float>&);
+template void factorize<double>(const MatrixView&, bool, const MatrixView&, const DionFactors<double>&);
+template void renew_basis<float>(const MatrixView&, float*);
+template void renew_basis<double>(const MatrixView&, double*);
+template void add_gradient<float>(const Matrix&, const MatrixView&, float*);
+template void add_gradient<double>(const Matrix&, const MatrixView&, double*);
 template std::size_t dion_scratch<float>(const Matrix&);
 template std::size_t dion_scratch<double>(const Matrix&);
 template void dion<float>(const Matrix&, const DionOptions&, Workspace&);

@@ -67,6 +67,10 @@ void run_phase(Phase phase, const MuonPipeline& plan, const Matrix& x, Intermedi
 template <class T>
 bool admit(const Matrix& x, bool skip_nonfinite);
 
+/// Whether all entries of a gradient are finite and not too large. An empty one is usable.
+template <class T>
+bool all_usable(const MatrixView& gradient);
+
 template <class T>
 void momentum(const Matrix& x, const MomentumStage& stage, Intermediates<T>& s, Scratch& scratch);
 template <class T>

@@ -24,7 +24,7 @@ int row_stride_of(const CutMatrix& x) { return static_cast<int>((x.n() + 7) / 8 
 CutOwner::CutOwner(const DeviceInfo& device, const CutStep& step, const std::vector<const StepScalars*>& scalars) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < step.matrices.size(); ++i) {
-    if (step.matrices[i].owned) order.push_back(i);
+    if (step.matrices[i].owned && step.matrices[i].dion == nullptr) order.push_back(i);
   }
   const auto batch_key = [&](std::size_t i) {
     const CutMatrix& x = step.matrices[i];
@@ -101,7 +101,9 @@ void CutOwner::make_chunks(Batch& batch, const std::vector<Bucket>& buckets) {
       for (const PackedRows& rows : x.gathered) {
         for (std::int64_t i = 0; i < rows.count; i += kChunkRows) {
           const auto at = static_cast<std::size_t>(std::int64_t{k} * b.rows + rows.first + i) * row;
-          chunks.push_back({.offset = rows.offset + static_cast<std::size_t>(i * x.n()) * size_of(x.wire),
+          const std::size_t before = static_cast<std::size_t>(i * x.n()) * size_of(x.wire);
+          chunks.push_back({.offset = rows.offset + before,
+                            .answer = rows.answer + before,
                             .x = static_cast<std::byte*>(b.x) + at,
                             .o = static_cast<std::byte*>(b.o) + at,
                             .sums = x.sums,

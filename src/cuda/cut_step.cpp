@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <tuple>
 
 #include "cuda/passes/passes.h"
@@ -40,8 +39,10 @@ CutRun::CutRun(const DeviceInfo& device, const CutStep& step) {
     const CutMatrix& x = step.matrices[i];
     return std::tuple(x.plan, x.rows->compute, x.rows->momentum.dtype);
   };
-  std::vector<std::size_t> order(step.matrices.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < step.matrices.size(); ++i) {
+    if (step.matrices[i].dion == nullptr) order.push_back(i);
+  }
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
   for (std::size_t k = 0; k < order.size(); ++k) {
     if (k == 0 || key(order[k]) != key(order[k - 1])) tables_.emplace_back();
@@ -61,6 +62,7 @@ CutRun::CutRun(const DeviceInfo& device, const CutStep& step) {
     for (const std::size_t i : table.indices) scalars[i] = table.scalars.as<const StepScalars>();
   }
   owner_.emplace(device, step, scalars);
+  dion_.emplace(device, step);
   // The tables were written on the default stream, for which the caller's stream need not wait.
   check(cudaDeviceSynchronize(), "writing the tables");
 }
@@ -151,7 +153,7 @@ void CutRun::refresh(Table& table, const CutStep& step, cudaStream_t stream) {
     if (b.norms != nullptr && watches_direction(*x.plan)) d.energy = cut[k].norms + kNorms;
     if (!table.plan.orthogonalize) continue;
     if (b.rows != nullptr) d.input.data = b.rows + x.packed;
-    if (b.returned != nullptr) d.direction.data = const_cast<std::byte*>(b.returned) + x.packed;
+    if (b.returned != nullptr) d.direction.data = const_cast<std::byte*>(b.returned) + x.returned;
   }
   if (matrices != table.matrices) {
     table.matrices = std::move(matrices);
@@ -204,6 +206,7 @@ void CutRun::enqueue(CutPhase phase, const CutStep& step, cudaStream_t stream) {
       enqueue_rows(phase, table, stream);
     }
   }
+  dion_->enqueue(phase, step, stream);
   check(cudaGetLastError(), "enqueueing a phase of a sharded step");
 }
 

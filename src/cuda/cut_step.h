@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "cuda/cut_dion.h"
 #include "cuda/cut_owner.h"
 #include "cuda/passes/cut.h"
 #include "cuda/runtime/device_info.h"
@@ -16,7 +17,8 @@
 namespace trasmuon::cuda {
 
 /// A step of matrices whose rows are on several ranks: this rank's rows in tables that share types and group, and the
-/// matrices that it owns. The phases are plain launches, because the caller's collectives are between them.
+/// matrices that it owns; Dion's apart. The phases are plain launches, because the caller's collectives are between
+/// them.
 class CutRun final : public CutScratch {
  public:
   /// Waits for the device.
@@ -42,6 +44,7 @@ class CutRun final : public CutScratch {
 
   std::vector<Table> tables_;
   std::optional<CutOwner> owner_;
+  std::optional<CutDion> dion_;
 };
 
 }  // namespace trasmuon::cuda

@@ -120,9 +120,14 @@ void DionStep::project_out(const Shape& s, int first) const {
 }
 
 void DionStep::enqueue(const StepTables& step, cudaStream_t stream) const {
-  const auto* table = table_.as<const DionMatrix>();
+  enqueue_dion_add_gradient(step, matrices(), stream);
+  enqueue_dion_load_basis(step, matrices(), stream);
+  factorize(step, stream);
+  update(step, stream);
+}
+
+void DionStep::factorize(const StepTables& step, cudaStream_t stream) const {
   blas_.use(stream);
-  enqueue_dion_load(step, table, stream);
   for (const Shape& s : shapes_) {  // P = B Q
     blas_.multiply({.m = s.rank,
                     .n = s.m,
@@ -132,11 +137,11 @@ void DionStep::enqueue(const StepTables& step, cudaStream_t stream) const {
                     .b = s.transposed ? s.sum : s.sum.transpose(),
                     .c = s.p});
   }
-  enqueue_dion_unit_rows(step, table, max_rank_, stream);
+  enqueue_dion_unit_rows(step, matrices(), max_rank_, stream);
   // P = orth(P) by block Gram-Schmidt, as on the CPU
   for (int first = 0; first < max_rank_; first += kDionBlock) {
     for (const Shape& s : shapes_) project_out(s, first);
-    enqueue_dion_orthonormalize(step, table, first, stream);
+    enqueue_dion_orthonormalize(step, matrices(), first, stream);
   }
   for (const Shape& s : shapes_) {  // R = B^T P
     blas_.multiply({.m = s.rank,
@@ -147,8 +152,13 @@ void DionStep::enqueue(const StepTables& step, cudaStream_t stream) const {
                     .b = s.transposed ? s.sum.transpose() : s.sum,
                     .c = s.r});
   }
-  enqueue_dion_basis(step, table, max_rank_, stream);
+}
+
+void DionStep::update(const StepTables& step, cudaStream_t stream) const {
+  blas_.use(stream);
+  enqueue_dion_basis(step, matrices(), max_rank_, stream);
   for (const Shape& s : shapes_) {
+    if (s.rows == 0) continue;  // a rank without rows keeps Q alone
     const auto outer_product = [&](const BlasMatrices& r, const BlasMatrices& out, double beta) {
       const BlasMatrices &tall = s.transposed ? r : s.p, &wide = s.transposed ? s.p : r;
       blas_.multiply({.m = s.rows,
@@ -163,7 +173,7 @@ void DionStep::enqueue(const StepTables& step, cudaStream_t stream) const {
     outer_product(s.scaled_r, s.sum, 1);  // M <- B - (1 - mu) P R^T
     outer_product(s.r, s.direction, 0);   // O = P R^T, R with columns of unit length
   }
-  enqueue_dion_momentum(step, table, stream);
+  if (step.chunk_count > 0) enqueue_dion_momentum(step, matrices(), stream);
 }
 
 }  // namespace trasmuon::cuda

@@ -22,7 +22,15 @@ class DionStep {
   DionStep(std::span<const Matrix> group, std::span<const std::size_t> indices, const std::vector<Bucket>& buckets,
            const Blas& blas, Arena& scratch);
   ~DionStep();
+  /// The whole step.
   void enqueue(const StepTables& step, cudaStream_t stream) const;
+  /// P and R from B and Q.
+  void factorize(const StepTables& step, cudaStream_t stream) const;
+  /// M, the state's Q and the direction from B, P and R.
+  void update(const StepTables& step, cudaStream_t stream) const;
+  /// In device memory.
+  const DionMatrix* matrices() const { return table_.as<const DionMatrix>(); }
+  int max_rank() const { return max_rank_; }
   /// Scratch for one matrix.
   static std::size_t scratch_bytes(const Matrix& x);
 

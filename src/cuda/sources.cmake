@@ -2,6 +2,7 @@
 # The backend's files by room, for nvcc (here) and for the host's compiler (tests/host_cuda).
 set(cuda_host_sources
   backend.cpp
+  cut_dion.cpp
   cut_owner.cpp
   cut_step.cpp
   dion_step.cpp
@@ -25,6 +26,7 @@ set(cuda_kernels
   passes/adamw.cu
   passes/admit.cu
   passes/apply.cu
+  passes/cut_dion.cu
   passes/cut_owner.cu
   passes/cut_rows.cu
   passes/diagnostics.cu

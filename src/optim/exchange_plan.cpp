@@ -61,17 +61,31 @@ struct Block {
     const std::int64_t last = std::clamp(range.first + range.count - rows.first, std::int64_t{0}, rows.count);
     return {first, last - first};
   }
-  /// Bytes of that many packed rows, with padding: the next rows are aligned for any type and for vectors.
-  std::size_t bytes(std::int64_t count) const {
+  /// Bytes of that many elements, with padding: what follows is aligned for any type and for vectors.
+  std::size_t padded(std::int64_t elements) const {
     constexpr std::size_t kAlignment = 16;
-    const std::size_t bytes = static_cast<std::size_t>(count * matrix.n()) * size_of(matrix.wire);
+    const std::size_t bytes = static_cast<std::size_t>(elements) * size_of(matrix.wire);
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
+  std::size_t bytes(std::int64_t count) const { return padded(count * matrix.n()); }
+  std::size_t answer_bytes(std::int64_t count) const { return padded(answer_of(matrix, count)); }
 };
 
-double cost_of(const MuonPipeline& plan, std::int64_t m, std::int64_t n) {
-  if (!plan.orthogonalize) return 0;
-  return std::max(1.0, iteration_cost(m, n, static_cast<int>(plan.orthogonalize->triples.size())));
+double cost_of(const CutMatrix& x) {
+  if (x.dion != nullptr) {
+    // B Q and B^T P, and every row of P^T against the rows before it, there and back, twice.
+    const double m = static_cast<double>(x.m()), n = static_cast<double>(x.n());
+    const double rank = static_cast<double>(x.rows->basis.cols);
+    return std::max(1.0, 2 * m * n * rank + 2 * m * rank * rank);
+  }
+  if (!x.plan->orthogonalize) return 0;
+  return std::max(1.0, iteration_cost(x.m(), x.n(), static_cast<int>(x.plan->orthogonalize->triples.size())));
+}
+
+/// The type in which rows travel. Dion tells columns that depend on others from rounding errors by their size, and
+/// errors of 16 bits would pass for columns.
+DType wire_of(const CutMatrix& x, DType wanted) {
+  return x.dion != nullptr || x.rows->compute == DType::f64 ? x.rows->compute : wanted;
 }
 
 /// Lists the row blocks of all cut parameters.
@@ -85,12 +99,12 @@ std::vector<Block> blocks_of(ParameterTable& table, const ShardedStepOptions& op
     for (std::size_t b = 0; b < entry.layout.blocks.size(); ++b) {
       Block block;
       block.matrix.rows = &table.matrices_of(entry)[entry.first_matrix + b];
-      block.matrix.wire = entry.layout.compute == DType::f64 ? DType::f64 : options.wire;
+      set_plan(plans[entry.group], block.matrix);
+      block.matrix.wire = wire_of(block.matrix, options.wire);
       block.rows = {first, entry.layout.blocks[b]};
       block.held = ranges_of(options, p, parameters);
       block.group = entry.group;
-      block.matrix.plan = &std::get<MuonPipeline>(plans[entry.group]);
-      block.cost = cost_of(*block.matrix.plan, block.rows.count, entry.layout.n);
+      block.cost = cost_of(block.matrix);
       first += block.rows.count;
       blocks.push_back(std::move(block));
     }
@@ -113,37 +127,42 @@ void lay_out_sums(std::vector<Block>& blocks, ExchangeSizes& sizes) {
   for (Block& block : blocks) {
     block.matrix.sums = sizes.sums;
     block.matrix.norms = sizes.norms;
-    sizes.sums += sums_of(block.matrix.n());
-    sizes.norms += norms_of(*block.matrix.plan, block.matrix.n());
+    sizes.sums += sums_of(block.matrix);
+    sizes.norms += norms_of(block.matrix);
   }
 }
 
-/// The rows that this rank sends, in the order of the ranks that own them, then of the matrices.
+/// The rows that this rank sends and what it gets back, in the order of the ranks that own them, then of the matrices.
 void lay_out_sent(std::vector<Block>& blocks, const ShardedStepOptions& options, ExchangeSizes& sizes) {
-  std::size_t offset = 0;
+  std::size_t offset = 0, answer = 0;
   for (int owner = 0; owner < options.ranks; ++owner) {
-    const std::size_t before = offset;
+    const std::size_t before = offset, answer_before = answer;
     for (Block& block : blocks) {
       if (block.owner != owner || block.cost == 0) continue;
       block.matrix.packed = offset;
+      block.matrix.returned = answer;
       offset += block.bytes(block.matrix.rows->m);
+      answer += block.answer_bytes(block.matrix.rows->m);
     }
     sizes.to_owners.push_back(offset - before);
+    sizes.from_owners.push_back(answer - answer_before);
   }
 }
 
-/// The rows that this rank gathers, in the order of the ranks that hold them, then of the matrices.
+/// The rows that this rank gathers and what it answers, in the order of the ranks that hold them, then of the matrices.
 void lay_out_gathered(std::vector<Block>& blocks, const ShardedStepOptions& options, ExchangeSizes& sizes) {
-  std::size_t offset = 0;
+  std::size_t offset = 0, answer = 0;
   for (std::size_t r = 0; r < static_cast<std::size_t>(options.ranks); ++r) {
-    const std::size_t before = offset;
+    const std::size_t before = offset, answer_before = answer;
     for (Block& block : blocks) {
       const RowRange rows = block.on(r);
-      if (!block.matrix.owned || rows.count == 0) continue;
-      block.matrix.gathered.push_back({offset, rows.first, rows.count});
+      if (!block.matrix.owned || answer_of(block.matrix, rows.count) == 0) continue;
+      block.matrix.gathered.push_back({offset, answer, rows.first, rows.count});
       offset += block.bytes(rows.count);
+      answer += block.answer_bytes(rows.count);
     }
     sizes.from_holders.push_back(offset - before);
+    sizes.to_holders.push_back(answer - answer_before);
   }
 }
 
@@ -177,6 +196,11 @@ void check_sharding(ParameterTable& table, const ShardedStepOptions& options) {
                 " like '" + first->parameter.name + "', got " + to_string(entry.parameter.device) +
                 "; use one optimizer per device");
   }
+}
+
+void set_plan(const Plan& plan, CutMatrix& matrix) {
+  matrix.plan = std::get_if<MuonPipeline>(&plan);
+  matrix.dion = std::get_if<DionOptions>(&plan);
 }
 
 ExchangePlan plan_exchange(ParameterTable& table, const ShardedStepOptions& options, std::span<const Plan> plans) {

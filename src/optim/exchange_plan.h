@@ -23,6 +23,9 @@ struct ExchangePlan {
 /// Throws Error if the options contradict themselves or the parameters.
 void check_sharding(ParameterTable& table, const ShardedStepOptions& options);
 
+/// Points a matrix at its group's plan of this step.
+void set_plan(const Plan& plan, CutMatrix& matrix);
+
 /// Finds owners and lays out the buffers. With one rank nothing is cut. `plans`: one per group.
 ExchangePlan plan_exchange(ParameterTable& table, const ShardedStepOptions& options, std::span<const Plan> plans);
 

@@ -110,10 +110,6 @@ void ParameterTable::add_parameter(std::size_t group, Parameter parameter) {
   ParameterEntry entry;
   entry.layout =
       std::holds_alternative<AdamWOptions>(options) ? layout_for_adamw(parameter) : layout_for_matrix_rule(parameter);
-  if (entry.layout.cut && std::holds_alternative<DionOptions>(options)) {
-    throw Error("parameter '" + parameter.name +
-                "': dion cannot step a matrix whose rows are sharded; keep it whole, or use another rule");
-  }
   check_memory(parameter);
   backend(parameter.device).check(options);
   entry.parameter = std::move(parameter);
@@ -145,7 +141,7 @@ void ParameterTable::build_state(ParameterEntry& entry, std::size_t index) {
     }
     const auto& shard = entry.parameter.shard;
     const std::vector<std::byte> initial =
-        initial_state(options, index, spec, entry.layout, shard ? shard->first_row : 0);
+        initial_state(options, index, spec, entry.layout, shard && !entry.layout.cut ? shard->first_row : 0);
     if (!initial.empty()) device.write(initial.data(), data, initial.size());
     const TensorView view{data, spec.dtype, spec.shape, 0};
     entry.state.push_back({std::move(spec), view});

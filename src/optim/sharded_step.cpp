@@ -13,10 +13,13 @@
 namespace trasmuon {
 namespace {
 
-/// Returns the field that decides what travels and differs between two plans, or null.
-const char* changed_exchange(const MuonPipeline& before, const MuonPipeline& after) {
-  if (before.orthogonalize.has_value() != after.orthogonalize.has_value()) return "orthogonalize";
-  return watches_direction(before) != watches_direction(after) ? "energy_of" : nullptr;
+/// Returns the field that decides what travels and differs between two plans, or null. The rule cannot change, nor
+/// Dion's rank.
+const char* changed_exchange(const Plan& old_plan, const Plan& new_plan) {
+  const auto *before = std::get_if<MuonPipeline>(&old_plan), *after = std::get_if<MuonPipeline>(&new_plan);
+  if (before == nullptr || after == nullptr) return nullptr;
+  if (before->orthogonalize.has_value() != after->orthogonalize.has_value()) return "orthogonalize";
+  return watches_direction(*before) != watches_direction(*after) ? "energy_of" : nullptr;
 }
 
 std::size_t total(const std::vector<std::size_t>& sizes) {
@@ -31,8 +34,10 @@ void check_size(const char* call, const char* buffer, const char* unit, std::siz
 
 }  // namespace
 
-std::size_t ExchangeSizes::sent() const { return total(to_owners); }
-std::size_t ExchangeSizes::received() const { return total(from_holders); }
+std::size_t ExchangeSizes::rows() const { return total(to_owners); }
+std::size_t ExchangeSizes::gathered() const { return total(from_holders); }
+std::size_t ExchangeSizes::directions() const { return total(to_holders); }
+std::size_t ExchangeSizes::returned() const { return total(from_owners); }
 
 const char* to_string(StepPhase phase) {
   switch (phase) {
@@ -75,6 +80,7 @@ struct ShardedStep::Impl {
 
   void lay_out(Arena& arena) {
     for (CutMatrix& x : step.matrices) {
+      if (x.dion != nullptr) continue;
       const std::size_t bytes = static_cast<std::size_t>(x.rows->m) * size_of(x.rows->compute);
       x.v_next = arena.take_bytes(bytes);
       x.row_factor = arena.take_bytes(bytes);
@@ -91,15 +97,14 @@ struct ShardedStep::Impl {
     if (table.in_sharded_step) throw Error("sharded step: another step of this optimizer is under way");
     std::vector<Plan> next = plans_of(table);
     for (const std::size_t g : exchange.groups) {
-      const char* field = changed_exchange(std::get<MuonPipeline>(plans[g]), std::get<MuonPipeline>(next[g]));
+      const char* field = changed_exchange(plans[g], next[g]);
       if (field == nullptr) continue;
       throw Error("sharded step: group " + std::to_string(g) + "'s " + field +
                   " cannot change after construction: it decides what travels");
     }
     table.bind_gradients(gradients);
     plans = std::move(next);
-    for (std::size_t i = 0; i < step.matrices.size(); ++i)
-      step.matrices[i].plan = &std::get<MuonPipeline>(plans[exchange.groups[i]]);
+    for (std::size_t i = 0; i < step.matrices.size(); ++i) set_plan(plans[exchange.groups[i]], step.matrices[i]);
     run_whole(&Backend::prepare, stream);
     if (!step.matrices.empty()) backend.prepare_cut(step, stream);
   }
@@ -146,7 +151,7 @@ void ShardedStep::momentum(std::span<const TensorView> gradients, std::span<doub
 void ShardedStep::pack(std::span<double> sums, std::span<std::byte> rows, void* stream) {
   impl_->expect(StepPhase::pack);
   check_size("pack", "sums", "doubles", sizes().sums, sums.size());
-  check_size("pack", "rows", "bytes", sizes().sent(), rows.size());
+  check_size("pack", "rows", "bytes", sizes().rows(), rows.size());
   impl_->step.buffers.sums = sums.data();
   impl_->step.buffers.rows = rows.data();
   impl_->run(StepPhase::pack, CutPhase::pack, StepPhase::orthogonalize, stream);
@@ -154,8 +159,8 @@ void ShardedStep::pack(std::span<double> sums, std::span<std::byte> rows, void* 
 
 void ShardedStep::orthogonalize(std::span<const std::byte> gathered, std::span<std::byte> directions, void* stream) {
   impl_->expect(StepPhase::orthogonalize);
-  check_size("orthogonalize", "gathered", "bytes", sizes().received(), gathered.size());
-  check_size("orthogonalize", "directions", "bytes", sizes().received(), directions.size());
+  check_size("orthogonalize", "gathered", "bytes", sizes().gathered(), gathered.size());
+  check_size("orthogonalize", "directions", "bytes", sizes().directions(), directions.size());
   impl_->step.buffers.gathered = gathered.data();
   impl_->step.buffers.directions = directions.data();
   impl_->run(StepPhase::orthogonalize, CutPhase::orthogonalize, StepPhase::row_scale, stream);
@@ -163,7 +168,7 @@ void ShardedStep::orthogonalize(std::span<const std::byte> gathered, std::span<s
 
 void ShardedStep::row_scale(std::span<const std::byte> returned, std::span<double> norms, void* stream) {
   impl_->expect(StepPhase::row_scale);
-  check_size("row_scale", "returned", "bytes", sizes().sent(), returned.size());
+  check_size("row_scale", "returned", "bytes", sizes().returned(), returned.size());
   check_size("row_scale", "norms", "doubles", sizes().norms, norms.size());
   impl_->step.buffers.returned = returned.data();
   impl_->step.buffers.norms = norms.data();

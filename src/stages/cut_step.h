@@ -20,27 +20,30 @@ namespace trasmuon {
 enum class CutPhase : std::uint8_t {
   momentum,       ///< sums: added up over the ranks
   pack,           ///< rows: go to their owners
-  orthogonalize,  ///< directions: rows of O go back
+  orthogonalize,  ///< directions: rows of O go back; Dion's are of P, with all of R
   row_scale,      ///< norms: added up over the ranks
   apply,          ///< state and weights
 };
 
-/// Some rows of one matrix in a buffer of packed rows.
+/// Rows of one rank in an owner's buffers.
 struct PackedRows {
-  std::size_t offset = 0;  ///< in bytes
+  std::size_t offset = 0;  ///< of its rows among those gathered, in bytes
+  std::size_t answer = 0;  ///< of what goes back to it
   std::int64_t first = 0;  ///< row of the whole matrix
   std::int64_t count = 0;
 };
 
 struct CutMatrix {
   Matrix* rows = nullptr;              ///< this rank's rows, perhaps none, and their state
-  const MuonPipeline* plan = nullptr;  ///< of this step
+  const MuonPipeline* plan = nullptr;  ///< of this step; null: Dion's
+  const DionOptions* dion = nullptr;   ///< of this step; null: a pipeline's
   DType wire = DType::f32;             ///< of packed rows
   std::size_t sums = 0;                ///< index of its first double, see sums_of
   std::size_t norms = 0;               ///< index of its first double, see norms_of
-  std::size_t packed = 0;              ///< offset of this rank's rows in the rows sent, and of O's on their way back
+  std::size_t packed = 0;              ///< offset of this rank's rows in the rows sent
+  std::size_t returned = 0;            ///< offset of what the owner sends back
   bool owned = false;                  ///< this rank orthogonalizes it
-  std::vector<PackedRows> gathered;    ///< where an owner finds the rows of each rank, and puts those of O
+  std::vector<PackedRows> gathered;    ///< one per rank to which an owner sends something back
 
   // From phase to phase, in the memory of the device; of the compute type, one per row here.
   void* v_next = nullptr;
@@ -50,16 +53,24 @@ struct CutMatrix {
   std::int64_t n() const { return rows->n; }
 };
 
-/// Energies E_j of momentum or gradient, squared norm of the input, tally.
-inline std::size_t sums_of(std::int64_t n) { return static_cast<std::size_t>(n) + 2; }
+/// Energies E_j of momentum or gradient, squared norm of the input, tally. Dion: the tally alone.
+inline std::size_t sums_of(const CutMatrix& x) { return x.dion != nullptr ? 1 : static_cast<std::size_t>(x.n()) + 2; }
 /// Whether E_j are of O_base, and travel with the norms.
 inline bool watches_direction(const MuonPipeline& plan) {
   return plan.trust_region && plan.trust_region->energy_of == EnergyOf::direction;
 }
 /// ||O_base||_F^2, ||O||_F^2 and, if they are of O_base, the energies E_j.
 constexpr std::size_t kNorms = 2;
-inline std::size_t norms_of(const MuonPipeline& plan, std::int64_t n) {
-  return kNorms + (watches_direction(plan) ? static_cast<std::size_t>(n) : 0);
+inline std::size_t norms_of(const CutMatrix& x) {
+  if (x.dion != nullptr) return 0;
+  return kNorms + (watches_direction(*x.plan) ? static_cast<std::size_t>(x.n()) : 0);
+}
+
+/// What an owner sends back to a rank with `count` rows, in elements: its rows of O. Dion's answer is its rows of P
+/// (count x rank), then R^T (rank x n), also to ranks without rows: every rank keeps Q.
+inline std::int64_t answer_of(const CutMatrix& x, std::int64_t count) {
+  if (x.dion == nullptr) return count * x.n();
+  return (count + x.n()) * x.rows->basis.cols;
 }
 
 /// Memory that the caller lends for a step.
@@ -68,7 +79,7 @@ struct CutBuffers {
   double* norms = nullptr;
   std::byte* rows = nullptr;            ///< to the owners
   const std::byte* gathered = nullptr;  ///< at the owner
-  std::byte* directions = nullptr;      ///< from the owner
+  std::byte* directions = nullptr;      ///< answers of the owner
   const std::byte* returned = nullptr;  ///< at the ranks
 };
 

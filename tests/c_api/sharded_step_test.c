@@ -12,17 +12,18 @@ typedef struct rank {
   trasmuon_sharded_step* step;
   double *sums, *norms;
   unsigned char *rows, *gathered, *directions, *returned;
-  size_t sum_count, norm_count, sent, received, to[RANKS], from[RANKS];
+  size_t sum_count, norm_count, row_bytes, gathered_bytes, direction_bytes, returned_bytes;
+  size_t to_owners[RANKS], from_holders[RANKS], to_holders[RANKS], from_owners[RANKS];
 } rank;
 
-static trasmuon_optimizer* build(float* weight, int64_t first, int64_t rows, int64_t total) {
+static trasmuon_optimizer* build_rule(const char* rule, float* weight, int64_t first, int64_t rows, int64_t total) {
   trasmuon_options* options = NULL;
   trasmuon_builder* builder = NULL;
   trasmuon_optimizer* optimizer = NULL;
   trasmuon_parameter p = parameter("w", matrix_f32(weight, rows, COLS));
   p.first_row = first;
   p.total_rows = total;
-  CHECK_OK(trasmuon_options_create("trasmuon", &options));
+  CHECK_OK(trasmuon_options_create(rule, &options));
   CHECK_OK(trasmuon_builder_create(&builder));
   CHECK_OK(trasmuon_builder_add_group(builder, options, NULL));
   CHECK_OK(trasmuon_builder_add_parameter(builder, &p, NULL));
@@ -32,22 +33,29 @@ static trasmuon_optimizer* build(float* weight, int64_t first, int64_t rows, int
   return optimizer;
 }
 
-static void start(rank* r, int number, const float* weight, float* gradient) {
+static trasmuon_optimizer* build(float* weight, int64_t first, int64_t rows, int64_t total) {
+  return build_rule("trasmuon", weight, first, rows, total);
+}
+
+static void start(rank* r, const char* rule, int number, const float* weight, float* gradient) {
   const int64_t counts[RANKS] = {FIRST, ROWS - FIRST};
   const int64_t first = number == 0 ? 0 : FIRST;
   memcpy(r->weight, weight + first * COLS, (size_t)(counts[number] * COLS) * sizeof *weight);
   r->gradient = matrix_f32(gradient + first * COLS, counts[number], COLS);
-  r->optimizer = build(r->weight, first, counts[number], ROWS);
+  r->optimizer = build_rule(rule, r->weight, first, counts[number], ROWS);
   CHECK_OK(trasmuon_sharded_step_create(r->optimizer, number, RANKS, counts, RANKS, TRASMUON_F32, &r->step));
-  CHECK_OK(trasmuon_sharded_step_sizes(r->step, &r->sum_count, &r->norm_count, r->to, r->from));
-  r->sent = r->to[0] + r->to[1];
-  r->received = r->from[0] + r->from[1];
+  CHECK_OK(trasmuon_sharded_step_sizes(r->step, &r->sum_count, &r->norm_count, r->to_owners, r->from_holders,
+                                       r->to_holders, r->from_owners));
+  r->row_bytes = r->to_owners[0] + r->to_owners[1];
+  r->gathered_bytes = r->from_holders[0] + r->from_holders[1];
+  r->direction_bytes = r->to_holders[0] + r->to_holders[1];
+  r->returned_bytes = r->from_owners[0] + r->from_owners[1];
   r->sums = calloc(r->sum_count, sizeof(double));
-  r->norms = calloc(r->norm_count, sizeof(double));
-  r->rows = calloc(r->sent + ALIGNED, 1);
-  r->returned = calloc(r->sent + ALIGNED, 1);
-  r->gathered = calloc(r->received + ALIGNED, 1);
-  r->directions = calloc(r->received + ALIGNED, 1);
+  r->norms = calloc(r->norm_count + 1, sizeof(double));
+  r->rows = calloc(r->row_bytes + ALIGNED, 1);
+  r->gathered = calloc(r->gathered_bytes + ALIGNED, 1);
+  r->directions = calloc(r->direction_bytes + ALIGNED, 1);
+  r->returned = calloc(r->returned_bytes + ALIGNED, 1);
 }
 
 static void stop(rank* r) {
@@ -65,7 +73,7 @@ static void all_to_all(rank* ranks, int back) {
   for (int to = 0; to < RANKS; ++to) {
     size_t at = 0;
     for (int from = 0; from < RANKS; ++from) {
-      const size_t* counts = back ? ranks[from].from : ranks[from].to;
+      const size_t* counts = back ? ranks[from].to_holders : ranks[from].to_owners;
       const unsigned char* source = (back ? ranks[from].directions : ranks[from].rows) + (to == 1 ? counts[0] : 0);
       memcpy((back ? ranks[to].returned : ranks[to].gathered) + at, source, counts[to]);
       at += counts[to];
@@ -81,26 +89,22 @@ static void all_to_all(rank* ranks, int back) {
 static void take_step(rank* ranks) {
   EACH(trasmuon_sharded_step_momentum(r->step, &r->gradient, 1, r->sums, r->sum_count, NULL))
   all_reduce(ranks[0].sums, ranks[1].sums, ranks[0].sum_count);
-  EACH(trasmuon_sharded_step_pack(r->step, r->sums, r->sum_count, r->rows, r->sent, NULL))
+  EACH(trasmuon_sharded_step_pack(r->step, r->sums, r->sum_count, r->rows, r->row_bytes, NULL))
   all_to_all(ranks, 0);
-  EACH(trasmuon_sharded_step_orthogonalize(r->step, r->gathered, r->received, r->directions, r->received, NULL))
+  EACH(trasmuon_sharded_step_orthogonalize(r->step, r->gathered, r->gathered_bytes, r->directions, r->direction_bytes,
+                                           NULL))
   all_to_all(ranks, 1);
-  EACH(trasmuon_sharded_step_row_scale(r->step, r->returned, r->sent, r->norms, r->norm_count, NULL))
+  EACH(trasmuon_sharded_step_row_scale(r->step, r->returned, r->returned_bytes, r->norms, r->norm_count, NULL))
   all_reduce(ranks[0].norms, ranks[1].norms, ranks[0].norm_count);
   EACH(trasmuon_sharded_step_apply(r->step, r->norms, r->norm_count, NULL))
 }
 
-static void test_steps(void) {
+/* Steps the ranks and, in `whole`, one optimizer over all rows. */
+static void compare_with_whole(const char* rule, rank* ranks) {
   float weight[ROWS * COLS], gradient[ROWS * COLS];
-  rank ranks[RANKS];
-  int phase = -1, owners[1] = {-1}, idle = -1;
-  int64_t applied = -1;
-  double balance = 0;
-  size_t count = 0;
   fill(weight, ROWS * COLS, 1);
-  fill(gradient, ROWS * COLS, 2);
-  for (int r = 0; r < RANKS; ++r) start(&ranks[r], r, weight, gradient);
-  trasmuon_optimizer* whole = build(weight, 0, ROWS, 0);
+  for (int r = 0; r < RANKS; ++r) start(&ranks[r], rule, r, weight, gradient);
+  trasmuon_optimizer* whole = build_rule(rule, weight, 0, ROWS, 0);
   const trasmuon_tensor whole_gradient = matrix_f32(gradient, ROWS, COLS);
   for (int step = 0; step < STEPS; ++step) {
     fill(gradient, ROWS * COLS, (unsigned)step);
@@ -112,24 +116,40 @@ static void test_steps(void) {
     const float difference = sharded - weight[i];
     CHECK(difference < 1e-6f && difference > -1e-6f);
   }
+  trasmuon_optimizer_destroy(whole);
+}
+
+static void test_steps(void) {
+  rank ranks[RANKS];
+  float gradient[ROWS * COLS];
+  int phase = -1, owners[1] = {-1}, idle = -1;
+  int64_t applied = -1;
+  double balance = 0;
+  size_t count = 0;
+  compare_with_whole("dion", ranks);
+  CHECK(ranks[0].norm_count == 0 && ranks[0].returned_bytes > ranks[0].row_bytes);
+  for (int r = 0; r < RANKS; ++r) stop(&ranks[r]);
+
+  compare_with_whole("trasmuon", ranks);
   CHECK_OK(trasmuon_sharded_step_ownership(ranks[0].step, &count, owners, &balance, &idle));
   CHECK(count == 1 && owners[0] == 0 && balance == 2 && idle == 1);
   CHECK_OK(trasmuon_sharded_step_phase(ranks[0].step, &phase, &applied));
   CHECK(phase == TRASMUON_PHASE_MOMENTUM && applied == STEPS);
 
   rank* r = &ranks[0];
+  fill(gradient, ROWS * COLS, 2);
+  r->gradient = matrix_f32(gradient, FIRST, COLS);
   CHECK_OK(trasmuon_sharded_step_momentum(r->step, &r->gradient, 1, r->sums, r->sum_count, NULL));
   CHECK_OK(trasmuon_sharded_step_phase(r->step, &phase, NULL));
   CHECK(phase == TRASMUON_PHASE_PACK);
   CHECK_REFUSED(trasmuon_sharded_step_apply(r->step, r->norms, r->norm_count, NULL),
                 "sharded step: apply was called, but pack is next; cancel gives up the step");
-  CHECK_REFUSED(trasmuon_sharded_step_pack(r->step, r->sums, 3, r->rows, r->sent, NULL),
+  CHECK_REFUSED(trasmuon_sharded_step_pack(r->step, r->sums, 3, r->rows, r->row_bytes, NULL),
                 "sharded step: pack: sums must have 7 doubles, got 3");
   CHECK_OK(trasmuon_sharded_step_cancel(r->step));
   CHECK_OK(trasmuon_sharded_step_phase(r->step, &phase, NULL));
   CHECK(phase == TRASMUON_PHASE_MOMENTUM);
   for (int k = 0; k < RANKS; ++k) stop(&ranks[k]);
-  trasmuon_optimizer_destroy(whole);
 }
 
 static void test_empty_shard(void) {
@@ -182,7 +202,7 @@ static void test_nulls(void) {
   NULL_IN(trasmuon_sharded_step_create, (optimizer, 0, 1, NULL, 1, TRASMUON_F32, &step), "rows");
   NULL_IN(trasmuon_sharded_step_create, (optimizer, 0, 1, &rows, 1, TRASMUON_F32, NULL), "step");
   CHECK_OK(trasmuon_sharded_step_create(optimizer, 0, 1, &rows, 1, TRASMUON_F32, &step));
-  NULL_IN(trasmuon_sharded_step_sizes, (NULL, NULL, NULL, NULL, NULL), "step");
+  NULL_IN(trasmuon_sharded_step_sizes, (NULL, NULL, NULL, NULL, NULL, NULL, NULL), "step");
   NULL_IN(trasmuon_sharded_step_ownership, (NULL, NULL, NULL, NULL, NULL), "step");
   NULL_IN(trasmuon_sharded_step_momentum, (NULL, NULL, 0, NULL, 0, NULL), "step");
   NULL_IN(trasmuon_sharded_step_momentum, (step, NULL, 1, NULL, 0, NULL), "gradients");

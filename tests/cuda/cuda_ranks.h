@@ -42,9 +42,10 @@ class CudaRanks {
       const ExchangeSizes& sizes = rank.step->sizes();
       rank.sums = {allocate<double>(sizes.sums), sizes.sums};
       rank.norms = {allocate<double>(sizes.norms), sizes.norms};
-      for (auto* buffer : {&rank.rows, &rank.returned}) *buffer = {allocate<std::byte>(sizes.sent()), sizes.sent()};
-      for (auto* buffer : {&rank.gathered, &rank.directions})
-        *buffer = {allocate<std::byte>(sizes.received()), sizes.received()};
+      rank.rows = {allocate<std::byte>(sizes.rows()), sizes.rows()};
+      rank.gathered = {allocate<std::byte>(sizes.gathered()), sizes.gathered()};
+      rank.directions = {allocate<std::byte>(sizes.directions()), sizes.directions()};
+      rank.returned = {allocate<std::byte>(sizes.returned()), sizes.returned()};
     }
   }
 
@@ -128,7 +129,7 @@ class CudaRanks {
       const ExchangeSizes& sizes = ranks_[s].step->sizes();
       auto first = sent[s].begin();
       for (std::size_t r = 0; r < ranks_.size(); ++r) {
-        const auto last = first + static_cast<std::ptrdiff_t>((back ? sizes.from_holders : sizes.to_owners)[r]);
+        const auto last = first + static_cast<std::ptrdiff_t>((back ? sizes.to_holders : sizes.to_owners)[r]);
         received[r].insert(received[r].end(), first, last);
         first = last;
       }

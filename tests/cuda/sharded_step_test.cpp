@@ -43,6 +43,12 @@ double distance_after(const Options& rule, DType wire, int steps, CudaMemory& me
   return device.distance();
 }
 
+std::vector<double> basis_of(Optimizer& optimizer) {
+  std::vector<double> basis(static_cast<std::size_t>(optimizer.state(0, "basis").shape.elements()));
+  optimizer.read_state(0, "basis", basis.data());
+  return basis;
+}
+
 TEST_F(CudaShardedStep, FollowsTheCpuInDouble) {
   for (const Options& rule :
        {Options(TrasMuonOptions{.lr = 0.02}),
@@ -57,6 +63,35 @@ TEST_F(CudaShardedStep, FollowsTheCpuInDouble) {
         .reference = Reference::history,
         .min_damped_dim = 1})})
     EXPECT_LE(distance_after<double>(rule, DType::f32, steps_of(50), memory), 1e-11) << describe(rule);
+}
+
+TEST_F(CudaShardedStep, DionFollowsTheCpu) {
+  for (const double fraction : {1.0, 0.4}) {
+    const DionOptions rule{.lr = 0.02, .weight_decay = 0.1, .rank_fraction = fraction};
+    EXPECT_LE(distance_after<double>(rule, DType::f16, steps_of(50), memory), 1e-11) << fraction;
+    EXPECT_LE(distance_after<float>(rule, DType::f16, steps_of(50), memory), 1e-4) << fraction;
+  }
+}
+
+TEST_F(CudaShardedStep, DionBesideAnotherRule) {
+  std::vector<WholeParameter> model = model_on_gpu();
+  model.push_back({.name = "another", .shape = {40, 24}, .group = 2});
+  model.push_back({.name = "few rows", .shape = {2, 24}, .group = 2});
+  const std::vector<Options> groups{DionOptions{.lr = 0.02, .rank_fraction = 0.5}, AdamWOptions{}, MuonOptions{}};
+  Ranks<double> host(model, groups, even_cuts(model, 3), DType::f32);
+  CudaRanks<double> device(host, groups, DType::f32, memory);
+  std::mt19937_64 rng(5);
+  for (int t = 0; t < steps_of(50); ++t) {
+    const auto gradients = host.random_gradients(rng);
+    host.begin(gradients);
+    device.step();
+    host.pack(), host.orthogonalize(), host.row_scale(), host.apply();
+  }
+  EXPECT_LE(device.distance(), 1e-11);
+  // Q is the same on all ranks, to the bit.
+  const std::vector<double> first = basis_of(device.optimizer(0)), last = basis_of(device.optimizer(2));
+  EXPECT_EQ(first, last);
+  EXPECT_GT(first.size(), 0);
 }
 
 TEST_F(CudaShardedStep, FollowsTheCpuInSinglePrecision) {

@@ -37,10 +37,13 @@ TEST_F(CudaOrder, OfThreadsDoesNotMatter) {
 }
 
 TEST_F(CudaOrder, OfThreadsDoesNotMatterInShardedSteps) {
-  const std::vector<Options> groups{TrasMuonOptions{.nesterov = true}, AdamWOptions{}};
+  const std::vector<Options> groups{TrasMuonOptions{.nesterov = true}, AdamWOptions{},
+                                    DionOptions{.rank_fraction = 0.5}};
+  std::vector<WholeParameter> model = model_on_gpu();
+  model.push_back({.name = "dion's", .shape = {70, 90}, .group = 2});
   std::vector<std::vector<float>> weights;
   for (const bool backwards : {false, true}) {
-    Ranks<float> host(model_on_gpu(), groups, even_cuts(model_on_gpu(), 3), DType::bf16);
+    Ranks<float> host(model, groups, even_cuts(model, 3), DType::bf16);
     CudaRanks<float> device(host, groups, DType::bf16, memory);
     std::mt19937_64 rng(5);
     host_cuda::run_backwards(backwards);

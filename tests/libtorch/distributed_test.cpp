@@ -15,12 +15,6 @@ namespace {
 
 using testing::HasSubstr;
 
-std::vector<Options> rules_for_rows() {
-  std::vector<Options> rules = all_rules();
-  std::erase_if(rules, [](const Options& rule) { return std::holds_alternative<DionOptions>(rule); });
-  return rules;
-}
-
 TEST(Distributed, ReplicatedIsOneProcessBitForBit) {
   for (int ranks = 1; ranks <= 4; ++ranks) {
     run_ranks(ranks, [](Rank& self) {
@@ -75,7 +69,7 @@ TEST(Distributed, ShardedIsOneProcessUpToTheWire) {
   for (int ranks = 1; ranks <= 4; ++ranks) {
     run_ranks(ranks, [](Rank& self) {
       for (const Wire& wire : kWires) {
-        Nets whole(wire.weights, rules_for_rows());
+        Nets whole(wire.weights, all_rules());
         std::vector<OptimizerParamGroup> groups = whole.groups;
         std::vector<torch::Tensor> here = cut_rows(groups, self);
         DistributedOptimizer optimizer(self.group, groups, MuonOptions{}, {.wire = wire.type});
@@ -108,7 +102,7 @@ TEST(Distributed, SameRanksGiveTheSameBits) {
   const std::string file = testing::TempDir() + "/distributed_bits.";
   for (const bool again : {false, true}) {
     run_ranks(3, [&](Rank& self) {
-      Nets rows(torch::kFloat32, rules_for_rows()), copied(torch::kFloat32);
+      Nets rows(torch::kFloat32, all_rules()), copied(torch::kFloat32);
       std::vector<OptimizerParamGroup> groups = rows.groups;
       std::vector<torch::Tensor> here = cut_rows(groups, self);
       DistributedOptimizer by_rows(self.group, groups), by_owner(self.group, copied.groups);
@@ -192,8 +186,8 @@ TEST(Distributed, WeightsThatOthersHaveWrittenAreFollowed) {
   run_ranks(3, [](Rank& self) {
     for (const bool sharded : {false, true}) {
       SCOPED_TRACE(sharded ? "sharded" : "replicated");
-      Nets whole(torch::kBFloat16, rules_for_rows());
-      std::vector<OptimizerParamGroup> groups = Nets(torch::kBFloat16, rules_for_rows()).groups;
+      Nets whole(torch::kBFloat16, all_rules());
+      std::vector<OptimizerParamGroup> groups = Nets(torch::kBFloat16, all_rules()).groups;
       std::vector<torch::Tensor> here;
       if (sharded) {
         here = cut_rows(groups, self);

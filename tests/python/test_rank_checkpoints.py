@@ -104,7 +104,7 @@ def _whole_into_shards(rank, mesh_shape):
     from test_sharded import Shards, _mesh
     from torch.distributed.tensor import Replicate, Shard
 
-    for rule in ("trasmuon", "adamw"):
+    for rule in ("trasmuon", "dion", "adamw"):
         placements = [Replicate(), Shard(0)] if len(mesh_shape) == 2 else [Shard(0)]
         shards = Shards(mesh=_mesh(*mesh_shape), placements=placements)
         optimizer, reference = RULES[rule](shards.named), RULES[rule](shards.net.named_parameters())
@@ -203,7 +203,7 @@ def _tensors(of):
 
 
 @fsdp2
-@pytest.mark.parametrize("rule", ["trasmuon", "normuon"])
+@pytest.mark.parametrize("rule", ["trasmuon", "normuon", "dion"])
 def test_distributed_checkpoint_from_4_ranks_to_2_and_1(tmp_path, rule):
     run_ranks(4, _dcp_save, str(tmp_path / "four"), rule)
     run_ranks(2, _dcp_load, str(tmp_path / "four"), rule)

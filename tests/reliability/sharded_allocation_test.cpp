@@ -14,8 +14,10 @@ using World = Ranks<float>;
 World make_world() {
   const std::vector<WholeParameter> model{{.name = "blocks", .shape = {12, 20}, .row_blocks = {5, 7}},
                                           {.name = "experts", .shape = {4, 6, 5}},
-                                          {.name = "bias", .shape = {33}, .group = 1}};
-  return World(model, {TrasMuonOptions{}, AdamWOptions{}}, even_cuts(model, 2), DType::bf16);
+                                          {.name = "bias", .shape = {33}, .group = 1},
+                                          {.name = "dion's", .shape = {14, 9}, .group = 2}};
+  return World(model, {TrasMuonOptions{}, AdamWOptions{}, DionOptions{.rank_fraction = 0.5}}, even_cuts(model, 2),
+               DType::bf16);
 }
 
 bool fails(long k, const std::function<void()>& call, bool& happened) {
@@ -76,7 +78,7 @@ TEST(ShardedAllocation, OnlyTheFirstCallTakesMemoryAndItCanBeRepeated) {
 TEST(ShardedAllocation, AConstructionThatFailsLeaksNothing) {
   World world = make_world();
   auto& rank = world.ranks()[0];
-  const ShardedStepOptions options{0, 2, {6, 2, 17, 6, 2, 16}, DType::f32};
+  const ShardedStepOptions options{0, 2, {6, 2, 17, 7, 6, 2, 16, 7}, DType::f32};
   for (long k = 1;; ++k) {
     const long live = live_allocations();
     bool happened = false;

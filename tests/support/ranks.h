@@ -96,8 +96,10 @@ class Ranks {
       const ExchangeSizes& sizes = rank.step->sizes();
       rank.sums.resize(sizes.sums);
       rank.norms.resize(sizes.norms);
-      for (auto* buffer : {&rank.rows, &rank.returned}) buffer->resize(sizes.sent());
-      for (auto* buffer : {&rank.gathered, &rank.directions}) buffer->resize(sizes.received());
+      rank.rows.resize(sizes.rows());
+      rank.gathered.resize(sizes.gathered());
+      rank.directions.resize(sizes.directions());
+      rank.returned.resize(sizes.returned());
     }
   }
 
@@ -209,7 +211,7 @@ class Ranks {
   void all_to_all(std::vector<std::byte> Rank::*from, std::vector<std::byte> Rank::*to, bool back) {
     const auto sent = [&](std::size_t r) -> const std::vector<std::size_t>& {
       const ExchangeSizes& sizes = ranks_[r].step->sizes();
-      return back ? sizes.from_holders : sizes.to_owners;
+      return back ? sizes.to_holders : sizes.to_owners;
     };
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       auto target = (ranks_[r].*to).begin();

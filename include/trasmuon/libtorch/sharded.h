@@ -3,6 +3,7 @@
 
 #include <torch/types.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -146,12 +147,14 @@ class ShardedEngine : public RankEngine {
       const auto tensor = [&](std::size_t count, torch::ScalarType type) {
         return torch::empty({static_cast<std::int64_t>(count)}, torch::TensorOptions(device).dtype(type));
       };
-      rows = tensor(sizes.sent(), torch::kUInt8);
-      gathered = tensor(sizes.received(), torch::kUInt8);
-      directions = tensor(sizes.received(), torch::kUInt8);
+      const auto both = tensor(std::max(sizes.rows(), sizes.returned()), torch::kUInt8);
+      rows = both.narrow(0, 0, static_cast<std::int64_t>(sizes.rows()));
+      returned = both.narrow(0, 0, static_cast<std::int64_t>(sizes.returned()));
+      gathered = tensor(sizes.gathered(), torch::kUInt8);
+      directions = tensor(sizes.directions(), torch::kUInt8);
       norms = tensor(sizes.norms, torch::kFloat64);
     }
-    torch::Tensor rows;  // of momentum, on the way back of directions
+    torch::Tensor rows, returned;  // share memory: rows have left when the answers come
     torch::Tensor gathered, directions, norms;
   };
 
@@ -164,8 +167,8 @@ class ShardedEngine : public RankEngine {
       ranks.all_to_all(b.rows, sizes.to_owners, b.gathered, sizes.from_holders, "all-to-all of momentum rows");
     step_->orthogonalize(span_of<std::byte>(b.gathered), span_of<std::byte>(b.directions), stream);
     if (travels)
-      ranks.all_to_all(b.directions, sizes.from_holders, b.rows, sizes.to_owners, "all-to-all of directions");
-    step_->row_scale(span_of<std::byte>(b.rows), span_of<double>(b.norms), stream);
+      ranks.all_to_all(b.directions, sizes.to_holders, b.returned, sizes.from_owners, "all-to-all of directions");
+    step_->row_scale(span_of<std::byte>(b.returned), span_of<double>(b.norms), stream);
     if (sizes.norms > 0) ranks.all_reduce(b.norms, "all-reduce of norms");
     step_->apply(span_of<double>(b.norms), stream);
   }

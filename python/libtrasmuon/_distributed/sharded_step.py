@@ -31,10 +31,10 @@ class ShardedStep:
             self, lambda handle, _: lib.trasmuon_sharded_step_destroy(handle), self._handle, core
         ).atexit = False
         sums, norms = ctypes.c_size_t(), ctypes.c_size_t()
-        to_owners, from_holders = (ctypes.c_size_t * ranks.count)(), (ctypes.c_size_t * ranks.count)()
-        check(lib.trasmuon_sharded_step_sizes(self._handle, sums, norms, to_owners, from_holders))
+        counts = [(ctypes.c_size_t * ranks.count)() for _ in range(4)]
+        check(lib.trasmuon_sharded_step_sizes(self._handle, sums, norms, *counts))
         self._sums, self._norms = sums.value, norms.value
-        self._to_owners, self._from_holders = list(to_owners), list(from_holders)
+        self._to_owners, self._from_holders, self._to_holders, self._from_owners = map(list, counts)
         self.ownership = self._ownership()
         self.votes = ranks.count > 1 and device.type == "cpu"
 
@@ -54,10 +54,9 @@ class ShardedStep:
         memory: Callable[[int], torch.Tensor] = lambda size: torch.empty(size, dtype=torch.uint8, device=self._device)
         packed, norms = numbers(self._sums + self._ranks.count * self.votes).zero_(), numbers(self._norms)
         sums = packed[: self._sums]
-        sent, received = sum(self._to_owners), sum(self._from_holders)
-        rows, returned, gathered, directions = memory(sent), memory(sent), memory(received), memory(received)
+        rows, gathered = memory(sum(self._to_owners)), memory(sum(self._from_holders))
+        directions, returned = memory(sum(self._to_holders)), memory(sum(self._from_owners))
         travels = len(self.ownership.owners) > 0
-        there, back = self._to_owners, self._from_holders
         ranks, core = self._ranks, self._core
         try:
             gradients = (core.gradient_address, len(core.tensors))
@@ -73,10 +72,10 @@ class ShardedStep:
                 own.rethrow()
             self._call(lib.trasmuon_sharded_step_pack, *_span(sums), *_span(rows))
             if travels:
-                ranks.all_to_all(rows, there, gathered, back, "all-to-all of momentum rows")
+                ranks.all_to_all(rows, self._to_owners, gathered, self._from_holders, "all-to-all of momentum rows")
             self._call(lib.trasmuon_sharded_step_orthogonalize, *_span(gathered), *_span(directions))
             if travels:
-                ranks.all_to_all(directions, back, returned, there, "all-to-all of directions")
+                ranks.all_to_all(directions, self._to_holders, returned, self._from_owners, "all-to-all of directions")
             self._call(lib.trasmuon_sharded_step_row_scale, *_span(returned), *_span(norms))
             if self._norms:
                 ranks.all_reduce(norms, "all-reduce of norms")

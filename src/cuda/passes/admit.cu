@@ -47,12 +47,16 @@ __global__ void admit_decide(const DeviceMatrix* matrices, MatrixStatus* status,
 
 }  // namespace
 
-void enqueue_admit(const StepTables& step, cudaStream_t stream) {
+void enqueue_admit_check(const StepTables& step, cudaStream_t stream) {
   const auto check = step.compute == DType::f64 ? admit_check<double> : admit_check<float>;
-  constexpr unsigned kDecideThreads = 128;
-  const auto matrices = static_cast<unsigned>(step.matrix_count);
   launch(check, static_cast<unsigned>(step.chunk_count), kBlockThreads, stream, step.matrices, step.status,
          step.chunks);
+}
+
+void enqueue_admit(const StepTables& step, cudaStream_t stream) {
+  constexpr unsigned kDecideThreads = 128;
+  const auto matrices = static_cast<unsigned>(step.matrix_count);
+  enqueue_admit_check(step, stream);
   launch(admit_decide, (matrices + kDecideThreads - 1) / kDecideThreads, kDecideThreads, stream, step.matrices,
          step.status, step.matrix_count);
 }

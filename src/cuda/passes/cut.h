@@ -38,7 +38,8 @@ void enqueue_cut_commit(const CutTables& tables, cudaStream_t stream);
 
 /// At most kChunkRows rows of a matrix at its owner: packed rows of one rank, and where they belong in the iterates.
 struct OwnedChunk {
-  std::size_t offset;  ///< of the packed rows in bytes
+  std::size_t offset;  ///< of the packed rows among those gathered, in bytes
+  std::size_t answer;  ///< of the rows of O that go back
   void *x, *o;         ///< first row in the iteration's input and output
   std::size_t sums;    ///< index of the matrix's first sum
   std::int64_t m;

@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kThreads) owned_store(OwnedTables tables, std:
   const T factor = static_cast<T>(ldexp(1.0, packed_direction_exponent(chunk.m, chunk.cols, tables.wire)));
   with_element<T>(tables.wire, [&](auto element) {
     using E = decltype(element);
-    E* rows = reinterpret_cast<E*>(directions + chunk.offset);
+    E* rows = reinterpret_cast<E*>(directions + chunk.answer);
     const X* o = static_cast<const X*>(chunk.o);
     for (int i = 0; i < chunk.rows; ++i) {
       for (int j = static_cast<int>(threadIdx.x); j < chunk.cols; j += kThreads) {

@@ -199,12 +199,14 @@ dim3 row_grid(const StepTables& step, int max_rank) {
 
 }  // namespace
 
-void enqueue_dion_load(const StepTables& step, const DionMatrix* matrices, cudaStream_t stream) {
-  const bool wide = step.compute == DType::f64;
-  launch(wide ? dion_add_gradient<double> : dion_add_gradient<float>, chunk_grid(step), kBlockThreads, stream,
-         step.matrices, step.status, step.chunks, matrices);
-  launch(wide ? dion_load_basis<double> : dion_load_basis<float>, matrix_grid(step), kMatrixThreads, stream, matrices,
-         step.status, step.scalars);
+void enqueue_dion_add_gradient(const StepTables& step, const DionMatrix* matrices, cudaStream_t stream) {
+  const auto kernel = step.compute == DType::f64 ? dion_add_gradient<double> : dion_add_gradient<float>;
+  launch(kernel, chunk_grid(step), kBlockThreads, stream, step.matrices, step.status, step.chunks, matrices);
+}
+
+void enqueue_dion_load_basis(const StepTables& step, const DionMatrix* matrices, cudaStream_t stream) {
+  const auto kernel = step.compute == DType::f64 ? dion_load_basis<double> : dion_load_basis<float>;
+  launch(kernel, matrix_grid(step), kMatrixThreads, stream, matrices, step.status, step.scalars);
 }
 
 void enqueue_dion_unit_rows(const StepTables& step, const DionMatrix* matrices, int max_rank, cudaStream_t stream) {

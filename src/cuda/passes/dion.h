@@ -22,9 +22,10 @@ struct DionMatrix {
   int p_stride, r_stride;
 };
 
-/// Computes B and copies Q next to those of the same shape. Matrices that are not stepped get zeros, so that
-/// P = R = 0.
-void enqueue_dion_load(const StepTables& step, const DionMatrix* matrices, cudaStream_t stream);
+/// Computes B. Matrices that are not stepped get zeros, so that P = R = 0.
+void enqueue_dion_add_gradient(const StepTables& step, const DionMatrix* matrices, cudaStream_t stream);
+/// Copies Q next to those of the same shape, and sets the step size.
+void enqueue_dion_load_basis(const StepTables& step, const DionMatrix* matrices, cudaStream_t stream);
 /// Scales the rows of P^T to unit length; sets norms and errors.
 void enqueue_dion_unit_rows(const StepTables& step, const DionMatrix* matrices, int max_rank, cudaStream_t stream);
 

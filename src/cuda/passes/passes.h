@@ -12,6 +12,8 @@ namespace trasmuon::cuda {
 /// Decides which matrices are stepped: those whose gradient is finite and safe to square. For Dion and AdamW; the
 /// pipeline does this in enqueue_momentum_read.
 void enqueue_admit(const StepTables& step, cudaStream_t stream);
+/// The first half of enqueue_admit: whether gradients are unusable.
+void enqueue_admit_check(const StepTables& step, cudaStream_t stream);
 /// Reads gradient and momentum and computes, without writing M: the new M's column energies, which matrices are
 /// stepped, and the scale of the iteration's input.
 void enqueue_momentum_read(const StepTables& step, cudaStream_t stream);
