@@ -31,6 +31,13 @@ if(TARGET c10_cuda)  # LibTorch has CUDA: the adapter uses its current streams
   target_compile_definitions(trasmuon_torch INTERFACE TRASMUON_LIBTORCH_CUDA)
 endif()
 
+# What c10d's headers include: LibTorch has Gloo and NCCL inside, but not always these.
+find_path(TRASMUON_GLOO_HEADERS gloo/context.h HINTS ${TORCH_INCLUDE_DIRS})
+if(TARGET c10_cuda)
+  file(GLOB nccl_of_wheel ${TORCH_INSTALL_PREFIX}/../nvidia/nccl/include)
+  find_path(TRASMUON_NCCL_HEADERS nccl.h HINTS ${nccl_of_wheel})
+endif()
+
 add_library(trasmuon_libtorch INTERFACE)
 add_library(trasmuon::libtorch ALIAS trasmuon_libtorch)
 target_link_libraries(trasmuon_libtorch INTERFACE trasmuon trasmuon_torch)

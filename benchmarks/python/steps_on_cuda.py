@@ -13,7 +13,7 @@ from models import MODELS, SHAPES, parameters
 from torch_trasmuon import TorchTrasMuon
 
 
-def _milliseconds(step, repeats=30):
+def milliseconds(step, repeats=30):
     """Median and minimum."""
     for _ in range(5):
         step()
@@ -34,10 +34,10 @@ def _ceilings():
     found = {}
     for name, dtype in (("bf16", torch.bfloat16), ("f16", torch.float16)):
         a, b = (torch.randn(8192, 8192, device="cuda", dtype=dtype) for _ in range(2))
-        found[f"{name} product, TFLOP/s"] = 2 * 8192**3 / _milliseconds(lambda: a @ b, 20)[0] * 1e-9
+        found[f"{name} product, TFLOP/s"] = 2 * 8192**3 / milliseconds(lambda: a @ b, 20)[0] * 1e-9
     x = torch.randn(2**30, device="cuda")
     y = torch.empty_like(x)
-    found["copy, TB/s"] = 2 * 4 * 2**30 / _milliseconds(lambda: y.copy_(x), 20)[0] * 1e-9
+    found["copy, TB/s"] = 2 * 4 * 2**30 / milliseconds(lambda: y.copy_(x), 20)[0] * 1e-9
     return found
 
 
@@ -52,7 +52,7 @@ def _floor(shapes, limits, bytes_per_parameter=26):
 def _ours(kind, tensors, **options):
     """The whole step as a user of the package has it, with what Python adds."""
     optimizer = kind(tensors, **options)
-    times = _milliseconds(optimizer.step)
+    times = milliseconds(optimizer.step)
     return times, [optimizer.state_bytes() / 2**20, optimizer.workspace_bytes() / 2**20]
 
 
@@ -65,7 +65,7 @@ def _peers(tensors, arguments):
     yield from other_packages.steps(tensors, arguments)
 
 
-class _Report:
+class Report:
     def __init__(self, path):
         self._path, self.limits = path, _ceilings()
         self._result = {"card": torch.cuda.get_device_name(), "torch": torch.__version__,
@@ -100,13 +100,13 @@ def _time_model(name, shapes, arguments, report):
     if arguments.dion:
         report.add("ours, dion, rank 1/4", *_ours(libtrasmuon.Dion, tensors, rank_fraction=0.25))
     for peer, step in () if arguments.no_peers else _peers(tensors, arguments):
-        report.add(peer, _milliseconds(step))
+        report.add(peer, milliseconds(step))
 
 
 def run(arguments):
     if not torch.cuda.is_available():
         sys.exit("bench.py: --device cuda needs a GPU that torch can use")
-    report = _Report(arguments.json)
+    report = Report(arguments.json)
     alone = SHAPES
     if arguments.only:
         alone = {name: shapes for name, shapes in {**MODELS, **SHAPES}.items() if name in arguments.only}

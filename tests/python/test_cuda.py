@@ -2,6 +2,7 @@
 """What is special about GPUs: streams, graphs, several devices, no host sync."""
 import pytest
 import torch
+from conftest import needs_torch
 from nets import equal, loss_of, mlp, train
 
 from libtrasmuon import AdamW, Dion, Muon, NorMuon, TrasMuon
@@ -92,3 +93,33 @@ def test_several_gpus():
             loss_of(model).backward()
         optimizer.step()
     assert equal(list(models[0].parameters()), list(models[1].parameters()))
+
+
+@pytest.fixture
+def one_rank():
+    """A process group of this process alone, with NCCL."""
+    import torch.distributed as dist
+
+    dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1)
+    yield dist.group.WORLD
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("kind", [TrasMuon, Dion, AdamW])
+def test_one_rank_with_nccl_equals_no_group(one_rank, kind):
+    model, alone = mlp("cuda"), mlp("cuda")
+    assert equal(train(model, kind(model, process_group=one_rank), 20), train(alone, kind(alone), 20))
+
+
+@needs_torch(2, 6, "fully_shard")
+@pytest.mark.parametrize("kind", [TrasMuon, NorMuon, Muon, Dion, AdamW])
+def test_rows_with_nccl_equal_one_process(one_rank, kind):
+    from torch.distributed.fsdp import fully_shard
+
+    model, alone = mlp("cuda"), mlp("cuda")
+    fully_shard(model)
+    optimizer = kind(model, lr=5e-3, distributed={"wire": "f32"})
+    rows = train(model, optimizer, 20)
+    whole = train(alone, kind(alone, lr=5e-3), 20)
+    assert optimizer.applied_steps == 20
+    assert all(torch.allclose(p.full_tensor(), q, atol=2e-3) for p, q in zip(rows, whole))
