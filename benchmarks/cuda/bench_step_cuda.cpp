@@ -12,6 +12,7 @@
 #include "cuda/ceilings.h"
 #include "cuda/entries.h"
 #include "cuda/parameters.h"
+#include "cuda/phases.h"
 #include "cuda/report.h"
 #include "cuda/timing.h"
 #include "trasmuon/trasmuon.h"
@@ -19,10 +20,13 @@
 namespace trasmuon::bench {
 namespace {
 
+constexpr int kRanks = 2;
 constexpr const char* kUsage =
     "usage: bench_step_cuda [--only NAME]... [--repeats N] [--json FILE]\n"
     "\n"
-    "Times a step on cuda:0: every rule on the models, TrasMuon on the other shapes of benchmarks/models.json.\n"
+    "Times a step on cuda:0: every rule on the models, TrasMuon on the other shapes of benchmarks/models.json; and "
+    "the\n"
+    "phases of a step over two ranks that share this GPU.\n"
     "Prints milliseconds, median and minimum.\n"
     "\n"
     "  --only NAME    TrasMuon alone, on this model or shape; may be repeated\n"
@@ -90,6 +94,8 @@ void measure(const Settings& settings) {
         time_ours(std::string("trasmuon, ") + name + " iteration", parameters,
                   TrasMuonOptions{.ns_precision = precision});
       }
+      for (const PhaseTime& time : time_phases(entry.matrices, parameters, kRanks, DType::f16, settings.repeats))
+        report.add("ours, trasmuon, over 2 ranks on this GPU: " + time.name, time.milliseconds, "");
     }
     time_ours("trasmuon, bf16 weights and gradients", CudaParameters(entry.matrices, DType::bf16), TrasMuonOptions{});
   }

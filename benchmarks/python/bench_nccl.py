@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times what the phases of a step over ranks cost on a GPU: one rank through NCCL beside one process without a group.
+"""Times a step over ranks on one GPU: one rank through NCCL, beside one process without a group.
 
     benchmarks/python/bench_nccl.py BUILD/src/libtrasmuon.so [--json FILE]
 
-"copies": the rank has whole weights (DDP). "rows": DTensors sharded by rows (FSDP2), with the wire's type behind it.
+"copies": the rank has whole weights (DDP). "rows": DTensors sharded by rows (FSDP2). With one rank nothing travels, and
+the step is that of one process: so this shows what the drivers add. What phases cost is in bench_step_cuda.
 Needs torch 2.6 or later, and one GPU.
 """
 import argparse
@@ -43,8 +44,7 @@ def main():
         for tensor in tensors:
             rows.append(torch.nn.Parameter(distribute_tensor(tensor.detach(), mesh, [Shard(0)])))
             rows[-1].grad = distribute_tensor(tensor.grad, mesh, [Shard(0)])
-        for wire in ("f16", "f32"):
-            report.add(f"rows, {wire}", milliseconds(TrasMuon(rows, distributed={"wire": wire}).step))
+        report.add("rows", milliseconds(TrasMuon(rows).step))
         del tensors, rows
         torch.cuda.empty_cache()
     dist.destroy_process_group()
