@@ -8,6 +8,32 @@ namespace trasmuon::cuda {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kAhead = 4;  // rows loaded at once
+
+__device__ __forceinline__ DeviceView rows_at(const void* data, int row_stride) {
+  return {const_cast<void*>(data), row_stride, DType::f32};
+}
+
+/// to <- factor * from, with zeros from `cols` up to `width` and, if factor is 0, everywhere. From, To: element types.
+template <class From, class To, class T>
+__device__ __forceinline__ void scale_rows(const DeviceView& from, const DeviceView& to, int rows, int cols, int width,
+                                           T factor) {
+  const bool aligned = aligned4<To>(to);
+  with_bool(whole_fours<From>(from, cols), [&](auto whole) {
+    for (int j = 4 * static_cast<int>(threadIdx.x); j < width; j += 4 * kThreads) {
+      for (int first = 0; first < rows; first += kAhead) {
+        T x[kAhead][4];
+        load_rows<whole.value, From>(from, first, rows, j, cols, x);
+#pragma unroll
+        for (int k = 0; k < kAhead; ++k) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e) x[k][e] = factor != T(0) ? factor * x[k][e] : T(0);
+          if (first + k < rows) store4(row_of<To>(to, first + k), j, width, aligned, x[k]);
+        }
+      }
+    }
+  });
+}
 
 /// One block per chunk, in both kernels.
 template <class T, class X>
@@ -18,22 +44,14 @@ __global__ void __launch_bounds__(kThreads)
   const double tally = sums[chunk.sums + static_cast<std::size_t>(chunk.cols) + 1];
   const double elements = static_cast<double>(chunk.m) * chunk.cols;
   const int exponent = packed_input_exponent(squares, chunk.m, chunk.cols, tables.wire);
-  const bool active = verdict_of(tally).active;
   const double scale =
       scale_of_input(tables.scalars->input_norm, squares, elements, tables.compute, tables.scale);  // eq:prenorm_main
-  const T factor = active ? static_cast<T>(ldexp(scale, -exponent)) : T(0);
+  const T factor = verdict_of(tally).active ? static_cast<T>(ldexp(scale, -exponent)) : T(0);
   with_element<T>(tables.wire, [&](auto element) {
     using E = decltype(element);
-    const E* rows = reinterpret_cast<const E*>(gathered + chunk.offset);
-    X* x = static_cast<X*>(chunk.x);
-    for (int i = 0; i < chunk.rows; ++i) {
-      // Zeros in the padding too: the copies of the products read whole 16 bytes.
-      for (int j = static_cast<int>(threadIdx.x); j < chunk.row_stride; j += kThreads) {
-        const bool inside = active && j < chunk.cols;
-        x[static_cast<std::int64_t>(i) * chunk.row_stride + j] =
-            narrow<X>(inside ? factor * widen<T>(rows[static_cast<std::int64_t>(i) * chunk.cols + j]) : T(0));
-      }
-    }
+    // Zeros in the padding too: the copies of the products read whole 16 bytes.
+    scale_rows<E, X>(rows_at(gathered + chunk.offset, chunk.cols), rows_at(chunk.x, chunk.row_stride), chunk.rows,
+                     chunk.cols, chunk.row_stride, factor);
   });
 }
 
@@ -43,14 +61,8 @@ __global__ void __launch_bounds__(kThreads) owned_store(OwnedTables tables, std:
   const T factor = static_cast<T>(ldexp(1.0, packed_direction_exponent(chunk.m, chunk.cols, tables.wire)));
   with_element<T>(tables.wire, [&](auto element) {
     using E = decltype(element);
-    E* rows = reinterpret_cast<E*>(directions + chunk.answer);
-    const X* o = static_cast<const X*>(chunk.o);
-    for (int i = 0; i < chunk.rows; ++i) {
-      for (int j = static_cast<int>(threadIdx.x); j < chunk.cols; j += kThreads) {
-        rows[static_cast<std::int64_t>(i) * chunk.cols + j] =
-            narrow<E>(factor * widen<T>(o[static_cast<std::int64_t>(i) * chunk.row_stride + j]));
-      }
-    }
+    scale_rows<X, E>(rows_at(chunk.o, chunk.row_stride), rows_at(directions + chunk.answer, chunk.cols), chunk.rows,
+                     chunk.cols, chunk.cols, factor);
   });
 }
 
