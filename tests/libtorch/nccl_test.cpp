@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The adapter over NCCL, on the one rank that one GPU allows: all phases and exchanges of a step, without partners.
+// The adapter over NCCL, on the one rank that one GPU allows: ranks agree at construction, nothing travels in a step.
 #include <gtest/gtest.h>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>

@@ -80,7 +80,7 @@ def pull(tensors, step):
         if index not in _PUSHES:
             generator = torch.Generator().manual_seed(index)
             _PUSHES[index] = [torch.randn(weight.shape, generator=generator, dtype=torch.float64) for _ in range(7)]
-        tensor.grad = torch.add(_PUSHES[index][step % 7].to(weight.dtype), weight + 0.1, alpha=3.0)
+        tensor.grad = torch.add(_PUSHES[index][step % 7].to(weight), weight + 0.1, alpha=3.0)
 
 
 _PUSHES = {}

@@ -4,6 +4,8 @@ import pytest
 import torch
 from conftest import needs_torch
 from nets import equal, loss_of, mlp, train
+from rank_nets import RULES, Net, pull, weights
+from rank_processes import run_ranks
 
 from libtrasmuon import AdamW, Dion, Muon, NorMuon, TrasMuon
 
@@ -105,6 +107,7 @@ def one_rank():
     dist.destroy_process_group()
 
 
+# With one rank nothing travels: what NCCL does here is the agreement at construction.
 @pytest.mark.parametrize("kind", [TrasMuon, Dion, AdamW])
 def test_one_rank_with_nccl_equals_no_group(one_rank, kind):
     model, alone = mlp("cuda"), mlp("cuda")
@@ -123,3 +126,42 @@ def test_rows_with_nccl_equal_one_process(one_rank, kind):
     whole = train(alone, kind(alone, lr=5e-3), 20)
     assert optimizer.applied_steps == 20
     assert all(torch.allclose(p.full_tensor(), q, atol=2e-3) for p, q in zip(rows, whole))
+
+
+# Ranks that share the GPU. NCCL refuses that; with Gloo tensors travel through the host.
+
+
+def _copies(rank, rule):
+    import torch.distributed as dist
+
+    net, alone = Net().cuda(), Net().cuda()
+    optimizer, reference = RULES[rule](net, process_group=dist.group.WORLD), RULES[rule](alone)
+    for step in range(50):
+        for model, its in ((net, optimizer), (alone, reference)):
+            pull(model.parameters(), step)
+            its.step()
+    assert equal(weights(net), weights(alone))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_copies_on_ranks_equal_one_process_bit_for_bit(rule):
+    run_ranks(2, _copies, rule)
+
+
+def _rows(rank, rule):
+    from test_sharded import Shards
+
+    for dtype, limit in ((torch.float64, 1e-10), (torch.float32, 2e-2)):  # in f32 rows travel as f16
+        shards = Shards(dtype, device="cuda")
+        optimizer, reference = RULES[rule](shards.named), RULES[rule](shards.net)
+        for step in range(50):
+            shards.pull(step)
+            optimizer.step()
+            reference.step()
+        assert shards.distance_here() < limit, dtype
+
+
+@needs_torch(2, 6, "DTensor")
+@pytest.mark.parametrize("rule", RULES)
+def test_rows_on_ranks_equal_one_process(rule):
+    run_ranks(3, _rows, rule)

@@ -18,10 +18,10 @@ pytestmark = needs_torch(2, 6, "fully_shard")
 EXACT = {"wire": "f32"}
 
 
-def _mesh(*shape):
+def _mesh(*shape, device="cpu"):
     from torch.distributed.device_mesh import init_device_mesh
 
-    return init_device_mesh("cpu", shape, mesh_dim_names=("replicas", "rows")[-len(shape) :])
+    return init_device_mesh(device, shape, mesh_dim_names=("replicas", "rows")[-len(shape) :])
 
 
 def _placed(tensor, mesh, placements):
@@ -33,11 +33,11 @@ def _placed(tensor, mesh, placements):
 class Shards:
     """DTensors of the parameters of a net, sharded by rows, with the gradients of the whole net."""
 
-    def __init__(self, dtype=torch.float64, mesh=None, placements=None):
+    def __init__(self, dtype=torch.float64, mesh=None, placements=None, device="cpu"):
         from torch.distributed.tensor import Shard
 
-        self.mesh, self.placements = mesh or _mesh(dist.get_world_size()), placements or [Shard(0)]
-        self.net, self._parts = Net(dtype), {}
+        self.mesh, self.placements = mesh or _mesh(dist.get_world_size(), device=device), placements or [Shard(0)]
+        self.net, self._parts = Net(dtype).to(device), {}
         self.named = [(n, self._share(p).requires_grad_()) for n, p in self.net.named_parameters()]
 
     def _share(self, tensor):
@@ -58,6 +58,15 @@ class Shards:
     def distance(self):
         """The largest difference between the shards and the net."""
         return max((p.full_tensor() - w).abs().max().item() for w, (_, p) in zip(self.net.parameters(), self.named))
+
+    def distance_here(self):
+        """The same for the rows of this rank, without an exchange."""
+        found = [0.0]
+        for index, (whole, (_, mine)) in enumerate(zip(self.net.parameters(), self.named)):
+            rows, first = self._parts[index]
+            if rows > 0:
+                found.append((mine.to_local() - whole[first : first + rows]).abs().max().item())
+        return max(found)
 
 
 # ---- Trajectories ------------------------------------------------------------------------------------------------
