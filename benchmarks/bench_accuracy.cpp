@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rounding error of both forms of Newton-Schulz in f32 and bf16, against f64, for spectra from flat to six decades
-// wide. The evidence for docs/decisions/0002-gram-form.md and 0008-bf16-on-the-cpu.md.
+// wide. The evidence for docs/decisions/0002-gram-form.md and 0009-bf16-on-the-cpu.md.
 #include <cmath>
 #include <cstdio>
 #include <random>
@@ -31,6 +31,13 @@ constexpr Spectrum kSpectra[] = {
     {"four large, rest 1e-4", [](int i) { return i < 4 ? 1.0 : 1e-4; }},
 };
 
+struct Iteration {
+  const char* coefficients;
+  int steps;
+};
+
+constexpr Iteration kIterations[] = {{"keller", 5}, {"you", 5}, {"polar_express", 5}, {"minimax4", 4}};
+
 /// L diag(spectrum) R with Gaussian L and R, rounded to f32.
 std::vector<float> matrix(const Spectrum& spectrum, std::mt19937_64& rng) {
   std::normal_distribution<double> normal;
@@ -49,7 +56,7 @@ std::vector<float> matrix(const Spectrum& spectrum, std::mt19937_64& rng) {
 }
 
 template <class T>
-std::vector<T> orthogonalized(const std::vector<float>& x, const char* set, NewtonSchulzForm form,
+std::vector<T> orthogonalized(const std::vector<float>& x, const Iteration& iteration, NewtonSchulzForm form,
                               DType iterates = dtype_of<T>()) {
   std::vector<T> in(x.begin(), x.end());
   double squares = 0;
@@ -57,7 +64,7 @@ std::vector<T> orthogonalized(const std::vector<float>& x, const char* set, Newt
   std::vector<T> out(x.size());
   cpu::Scratch scratch;
   const MatrixView view{in.data(), dtype_of<T>(), kRows, kCols, kCols};
-  const auto triples = newton_schulz_triples(set, 5);
+  const auto triples = newton_schulz_triples(iteration.coefficients, iteration.steps);
   if (iterates == DType::bf16) {
     if constexpr (std::is_same_v<T, float>)
       cpu::bf16_newton_schulz(view, 1 / std::sqrt(squares), triples, form, out.data(), scratch);
@@ -79,18 +86,19 @@ double relative_error(const std::vector<float>& ours, const std::vector<double>&
 }  // namespace
 
 int main() {
-  std::printf("relative Frobenius error, %d x %d, five steps\n", static_cast<int>(kRows), static_cast<int>(kCols));
+  std::printf("relative Frobenius error, %d x %d, five steps (minimax4: four)\n", static_cast<int>(kRows),
+              static_cast<int>(kCols));
   std::printf("%-24s %-14s %10s %10s %14s %10s\n", "spectrum", "coefficients", "f32 standard", "gram", "bf16 standard",
               "gram");
   std::mt19937_64 rng(1);
   for (const Spectrum& spectrum : kSpectra) {
     const std::vector<float> x = matrix(spectrum, rng);
-    for (const char* set : {"keller", "you", "polar_express"}) {
-      const auto exact = orthogonalized<double>(x, set, NewtonSchulzForm::standard);
-      std::printf("%-24s %-14s", spectrum.name, set);
+    for (const Iteration& iteration : kIterations) {
+      const auto exact = orthogonalized<double>(x, iteration, NewtonSchulzForm::standard);
+      std::printf("%-24s %-14s", spectrum.name, iteration.coefficients);
       for (const DType iterates : {DType::f32, DType::bf16}) {
         for (const NewtonSchulzForm form : {NewtonSchulzForm::standard, NewtonSchulzForm::gram}) {
-          std::printf(" %12.1e", relative_error(orthogonalized<float>(x, set, form, iterates), exact));
+          std::printf(" %12.1e", relative_error(orthogonalized<float>(x, iteration, form, iterates), exact));
         }
       }
       std::printf("\n");

@@ -9,6 +9,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace trasmuon;
@@ -270,9 +271,9 @@ Band band_of(const char* set, std::size_t steps) {
 }
 
 void coefficient_bands() {
-  for (const char* set : {"keller", "you"}) {
-    const Band band = band_of(set, 5);
-    std::printf("| %.3f - %.3f (5 steps) | %.3f |\n", band.low, band.high, band.of_small);
+  for (const auto& [set, steps] : {std::pair{"keller", 5u}, {"you", 5u}, {"minimax4", 4u}}) {
+    const Band band = band_of(set, steps);
+    std::printf("| %.3f - %.3f (%u steps) | %.3f |\n", band.low, band.high, steps, band.of_small);
   }
   const Band five = band_of("polar_express", 5), eight = band_of("polar_express", 8);
   std::printf("| %.3f - %.3f (5 steps), %.3f - %.3f (8 steps) | %.3f, %.3f |\n", five.low, five.high, eight.low,

@@ -22,7 +22,7 @@ struct CoefficientSet {
   std::span<const NewtonSchulzTriple> triples;
 };
 
-/// The built-in sets: keller, you, polar_express.
+/// The built-in sets: keller, you, polar_express, minimax4.
 TRASMUON_API std::span<const CoefficientSet> coefficient_sets();
 
 /// The built-in set of that name; throws Error listing the known names otherwise.

@@ -45,7 +45,8 @@ concept OptionsOf = std::same_as<std::remove_const_t<O>, Rule>;
 template <class O, class Visitor>
 void visit_pipeline_fields(O& o, Visitor&& visit) {
   visit("ns_steps", o.ns_steps, at_least_up_to(0, 100), "T, Newton-Schulz steps; 0 only normalises");
-  visit("coefficients", o.coefficients, any_range(), "keller, you, polar_express, or a list \"a, b, c; a, b, c\"");
+  visit("coefficients", o.coefficients, any_range(),
+        "keller, you, polar_express, minimax4, or a list \"a, b, c; a, b, c\"");
   visit("ns_form", o.ns_form, any_range(), "automatic, standard or gram: same result, different cost");
   visit("ns_precision", o.ns_precision, any_range(), "automatic, f32 or bf16; on CUDA also tf32, f16");
   visit("momentum_dtype", o.momentum_dtype, any_range(), "automatic (as computed) or bf16: how M is stored");

@@ -34,7 +34,14 @@ constexpr NewtonSchulzTriple kPolarExpress[] = {safe(8.28721201814563, -23.59588
                                                 safe(1.891301407787398, -1.2679958271945868, 0.37680408948524835),
                                                 {1.875, -1.25, 0.375}};
 
-constexpr CoefficientSet kSets[] = {{"keller", kKeller}, {"you", kYou}, {"polar_express", kPolarExpress}};
+// For four steps: each triple is the odd quintic closest to 1 on the interval that the steps before it leave of
+// [0.003, 1], 1 % larger at its upper end, where rounding may take values. (What The Polar Express does, for another
+// interval.)
+constexpr NewtonSchulzTriple kMinimax4[] = {
+    {8.3019, -24.0424, 17.4699}, {4.0078, -2.9266, 0.5425}, {3.4896, -2.5654, 0.5028}, {2.4973, -1.8126, 0.4217}};
+
+constexpr CoefficientSet kSets[] = {
+    {"keller", kKeller}, {"you", kYou}, {"polar_express", kPolarExpress}, {"minimax4", kMinimax4}};
 
 }  // namespace
 

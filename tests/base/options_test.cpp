@@ -96,7 +96,7 @@ TEST(Options, ValuesOutsideTheirRangeAreNamed) {
   EXPECT_EQ(setting(o, "ns_steps", "101"), "trasmuon: ns_steps must be in [0, 100], got 101");
   EXPECT_EQ(setting(o, "ns_steps", "2.5"), "trasmuon: ns_steps must be a whole number, got '2.5'");
   EXPECT_EQ(setting(o, "coefficients", "x"),
-            "trasmuon: coefficients must be one of keller, you, polar_express, got 'x'");
+            "trasmuon: coefficients must be one of keller, you, polar_express, minimax4, got 'x'");
   EXPECT_EQ(setting(o, "ns_form", "fast"), "trasmuon: ns_form must be one of automatic, standard, gram, got 'fast'");
   EXPECT_EQ(setting(o, "rms_scale", "0"), "trasmuon: rms_scale must be in (0, 1e+10], got 0");
   EXPECT_EQ(setting(o, "clip", "medium"), "trasmuon: clip must be one of none, soft, hard, got 'medium'");

@@ -86,8 +86,9 @@ TEST(Coefficients, ArePositiveOnTheUnitIntervalAndInsideTheirBand) {
     int steps;
     double low, high;
   };
-  for (const Band& band : {Band{"keller", 5, 0.682, 1.134}, Band{"you", 5, 0.978, 1.032},
-                           Band{"polar_express", 5, 0.870, 1.124}, Band{"polar_express", 8, 0.999, 1.001}}) {
+  for (const Band& band :
+       {Band{"keller", 5, 0.682, 1.134}, Band{"you", 5, 0.978, 1.032}, Band{"polar_express", 5, 0.870, 1.124},
+        Band{"polar_express", 8, 0.999, 1.001}, Band{"minimax4", 4, 0.790, 1.210}}) {
     const auto triples = newton_schulz_triples(band.set, band.steps);
     double low = 9, high = 0;
     for (int i = 1; i <= 100000; ++i) {
@@ -127,7 +128,8 @@ TEST(Coefficients, TheCallersOwnListIsUsedAndChecked) {
             0);
   const auto error = [](const char* text) { return test::error_of([&] { newton_schulz_triples(text, 5); }); };
   for (const char* text : {"", "1,2", "1,2,3,", "1,2;3", "1;2;3", "1,2,3;;4,5,6", "x,2,3", "1,2,3,4,5,6"}) {
-    EXPECT_EQ(error(text), "coefficients must be one of keller, you, polar_express, got '" + std::string(text) + "'");
+    EXPECT_EQ(error(text),
+              "coefficients must be one of keller, you, polar_express, minimax4, got '" + std::string(text) + "'");
   }
   // p(1) = -1; and 4 x grows without bound.
   EXPECT_EQ(error("5,-9,3"),
@@ -144,17 +146,18 @@ TEST(NewtonSchulz, MapsEverySingularValueThroughThePolynomial) {
       const double norm = test::frobenius(a);
       for (double& x : unit.data) x /= norm;
       for (const CoefficientSet& set : coefficient_sets()) {
-        const auto triples = newton_schulz_triples(set.name, 5);
+        const int steps = std::string(set.name) == "minimax4" ? 4 : 5;
+        const auto triples = newton_schulz_triples(set.name, steps);
         const Dense exact = test::apply_to_singular_values(unit, through, &triples);
         const double scale = largest(exact);
         for (NewtonSchulzForm form : {NewtonSchulzForm::standard, NewtonSchulzForm::gram}) {
           SCOPED_TRACE(testing::Message() << spectrum.name << " " << rows << "x" << cols << " " << set.name << " form "
                                           << static_cast<int>(form));
           // The exact factor comes from an eigendecomposition of A A^T, accurate to 1e-6 for small sigma.
-          EXPECT_LE(difference(run<double>(a, std::string(set.name), 5, form), exact), 2e-6 * scale);
+          EXPECT_LE(difference(run<double>(a, std::string(set.name), steps, form), exact), 2e-6 * scale);
           // In f32 the Gram form loses the squares of small singular values: docs/decisions/0002-gram-form.md.
           const double single = form == NewtonSchulzForm::gram ? 1e-2 : 5e-4;
-          EXPECT_LE(difference(run<float>(a, std::string(set.name), 5, form), exact), single * scale);
+          EXPECT_LE(difference(run<float>(a, std::string(set.name), steps, form), exact), single * scale);
         }
       }
     }
@@ -285,7 +288,7 @@ TEST(Orthogonalize, ZeroStaysZeroAndErrorsNameTheArgument) {
   EXPECT_EQ(test::error_of([&] { orthogonalize(x, x, {.steps = -1}); }),
             "orthogonalize: steps must be in [0, 100], got -1");
   EXPECT_EQ(test::error_of([&] { orthogonalize(x, x, {.coefficients = "keler"}); }),
-            "coefficients must be one of keller, you, polar_express, got 'keler'");
+            "coefficients must be one of keller, you, polar_express, minimax4, got 'keler'");
   EXPECT_EQ(test::error_of([&] { orthogonalize(view(zero.data(), {12}), view(zero.data(), {12})); }),
             "parameter 'in': a matrix rule needs at least two dimensions, got shape [12]; use adamw");
 }

@@ -14,7 +14,8 @@ TEST_F(CudaTrajectory, FollowsTheCpuInDouble) {
         Options(NorMuonOptions{.scaling = NorMuonScaling::code}), Options(MuonOptions{}),
         Options(TrasMuonOptions{.lr = 0.02, .orthogonalize = false}),
         Options(TrasMuonOptions{.lr = 0.02, .row_scale = false, .calibrate = false, .skip_nonfinite = false}),
-        Options(TrasMuonOptions{.lr = 0.02, .coefficients = "polar_express"})}) {
+        Options(TrasMuonOptions{.lr = 0.02, .coefficients = "polar_express"}),
+        Options(TrasMuonOptions{.lr = 0.02, .ns_steps = 4, .coefficients = "minimax4"})}) {
     const auto* trasmuon = std::get_if<TrasMuonOptions>(&options);
     const bool skips = trasmuon == nullptr || trasmuon->skip_nonfinite;
     Twins<double> twins(options, options, memory);

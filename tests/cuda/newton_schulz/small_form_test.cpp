@@ -51,8 +51,8 @@ TEST_F(CudaSmall, TheDirectionFollowsTheCpu) {
 }
 
 TEST_F(CudaSmall, AnyNumberOfStepsAndAnyCoefficients) {
-  for (const char* coefficients : {"keller", "you", "polar_express"}) {
-    for (int steps : {1, 2, 3, 6, 9}) {
+  for (const char* coefficients : {"keller", "you", "polar_express", "minimax4"}) {
+    for (int steps : {1, 2, 3, 4, 6, 9}) {
       EXPECT_LE(direction_error(memory, {.ns_steps = steps, .coefficients = coefficients}, NewtonSchulzPrecision::f16,
                                 wide_and_tall()),
                 0.05)
