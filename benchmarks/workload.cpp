@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workload.h"
 
+#include <atomic>
+#include <thread>
+
 namespace trasmuon::bench {
 namespace {
 
@@ -37,10 +40,18 @@ MatrixSet::MatrixSet(std::span<const NamedMatrix> matrices) : matrices_(matrices
 }
 
 void MatrixSet::fill(double deviation, std::uint64_t seed) {
-  std::uint64_t counter = hash(seed);
-  for (auto& matrix : values_) {
-    for (float& value : matrix) value = static_cast<float>(deviation) * nearly_gaussian(hash(counter++));
-  }
+  std::vector<std::uint64_t> counters{hash(seed)};
+  for (const auto& matrix : values_) counters.push_back(counters.back() + matrix.size());
+  std::atomic<std::size_t> next = 0;
+  const auto fill_some = [&] {
+    for (std::size_t k; (k = next++) < values_.size();) {
+      std::uint64_t counter = counters[k];
+      for (float& value : values_[k]) value = static_cast<float>(deviation) * nearly_gaussian(hash(counter++));
+    }
+  };
+  std::vector<std::jthread> threads;  // a GPU's models have billions of values
+  for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) threads.emplace_back(fill_some);
+  fill_some();
 }
 
 void MatrixSet::scale_columns(std::int64_t offset, std::int64_t every, float factor) {
