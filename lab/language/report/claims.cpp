@@ -118,9 +118,16 @@ std::vector<std::string> language_findings(const LanguageGroups& groups, const L
         comparisons.find(kTuned, kPerplexity, baseline));
   add("With the same update RMS, TrasMuon against Muon", comparisons.find(kMatched, kPerplexity, "muon"));
   add("With Nesterov momentum in both, TrasMuon against Muon", comparisons.find(kNesterov, kPerplexity, "muon"));
+  for (const char* baseline : {"muon", "normuon"})
+    add(fmt::format("With Nesterov momentum in both and each at its best rate, TrasMuon against {}",
+                    method_label(baseline)),
+        comparisons.find(kNesterovTuned, kPerplexity, baseline));
   add("Damping alone, TrasMuon against noclip", comparisons.find(kWarm, kPerplexity, "noclip"));
   add("Damping of its own columns against that of other columns (placebo)",
       comparisons.find(kControls, kPerplexity, "permuted"));
+  for (const char* other : {"5 steps of keller", "4 steps of keller"})
+    add(fmt::format("TrasMuon with four Newton-Schulz steps of minimax4 against {}", other),
+        comparisons.find(kIteration, kPerplexity, other));
   if (std::string bursts = burst_sentence(groups); !bursts.empty()) findings.push_back(std::move(bursts));
   return findings;
 }

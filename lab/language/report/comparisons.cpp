@@ -30,10 +30,16 @@ LanguageComparisons::LanguageComparisons(const LanguageGroups& groups) {
         perplexity(by_seed(groups.matched(baseline), kFinalLoss)));
     add_both(kNesterov, baseline, groups.nesterov(kMethod, true), groups.nesterov(baseline, true));
     add_both(kPlain, baseline, groups.nesterov(kMethod, false), groups.nesterov(baseline, false));
+    add(kNesterovTuned, kPerplexity, baseline, perplexity(tuned(groups.nesterov_sweep(kMethod), kFinalLoss)),
+        perplexity(tuned(groups.nesterov_sweep(baseline), kFinalLoss)));
   }
   for (const char* damping : {"permuted", "mean"})
     add(kControls, kPerplexity, damping, perplexity(by_seed(groups.control("columns"), kFinalLoss)),
         perplexity(by_seed(groups.control(damping), kFinalLoss)));
+  for (const int steps : {5, 4})
+    add(kIteration, kPerplexity, std::to_string(steps) + " steps of keller",
+        perplexity(by_seed(groups.iteration(kMethod, 4, "minimax4"), kFinalLoss)),
+        perplexity(by_seed(groups.iteration(kMethod, steps, "keller"), kFinalLoss)));
   std::vector<PairedEffect*> effects;
   for (LanguageComparison& comparison : all_) effects.push_back(&comparison.effect);
   adjust_for_all(effects);

@@ -22,7 +22,9 @@ struct LanguageComparison {
 inline constexpr const char *kWarm = "shared rate, with warm-up", *kCold = "shared rate, without warm-up",
                             *kTuned = "each at its best rate", *kMatched = "update RMS matched",
                             *kNesterov = "both with Nesterov, shared rate",
-                            *kPlain = "both without Nesterov, shared rate", *kControls = "damping";
+                            *kPlain = "both without Nesterov, shared rate",
+                            *kNesterovTuned = "both with Nesterov, each at its best rate", *kControls = "damping",
+                            *kIteration = "four steps of minimax4";
 inline constexpr const char *kSteps = "steps to the target loss", *kPerplexity = "final validation perplexity";
 
 /// The ratio as text; a run that never reaches the target loss is called so.

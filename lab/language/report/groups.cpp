@@ -30,6 +30,11 @@ const SeedGroup* LanguageGroups::control(const std::string& damping) const {
   return find_group(runs_, "controls", "trasmuon", {{"damping", damping}});
 }
 
+const SeedGroup* LanguageGroups::iteration(const std::string& method, int steps,
+                                           const std::string& coefficients) const {
+  return find_group(runs_, "iteration", method, {{"ns_steps", steps}, {"coefficients", coefficients}});
+}
+
 Json LanguageGroups::setting(const std::string& key) const {
   for (const SeedGroup& group : runs_.groups)
     if (Json value = setting_of(group, key); !value.is_null()) return value;

@@ -15,6 +15,8 @@ namespace trasmuon::lab {
 ///   sweep         every method at multiples (lr_scale) of its own rate
 ///   matched-rms   rates fitted to one RMS of an update
 ///   nesterov      the matrix rules with and without Nesterov momentum
+///   nesterov-sweep  the matrix rules with it at multiples of their own rates
+///   iteration     coefficients of Newton-Schulz and numbers of steps
 ///   controls      TrasMuon's damping in other columns, or as its mean
 class LanguageGroups {
  public:
@@ -25,8 +27,12 @@ class LanguageGroups {
   const SeedGroup* shared(const std::string& method, bool warmup) const;
   const SeedGroup* nesterov(const std::string& method, bool nesterov) const;
   const SeedGroup* control(const std::string& damping) const;  ///< of method trasmuon
+  const SeedGroup* iteration(const std::string& method, int steps, const std::string& coefficients) const;
   const SeedGroup* matched(const std::string& method) const { return find_group(runs_, "matched-rms", method); }
   std::vector<const SeedGroup*> sweep(const std::string& method) const { return find_groups(runs_, "sweep", method); }
+  std::vector<const SeedGroup*> nesterov_sweep(const std::string& method) const {
+    return find_groups(runs_, "nesterov-sweep", method);
+  }
   /// A setting of the first group that has it; null if there is no run.
   Json setting(const std::string& key) const;
 

@@ -36,6 +36,8 @@ const std::map<std::string, std::string> kCaptions = {
     {"sweep", "every method at multiples of its own learning rate"},
     {"matched-rms", "learning rates fitted to one RMS of an update"},
     {"nesterov", "with and without Nesterov momentum, at the shared learning rate"},
+    {"nesterov-sweep", "with Nesterov momentum, at multiples of each rule's own learning rate"},
+    {"iteration", "fewer Newton-Schulz steps, and coefficients made for them"},
     {"controls", "TrasMuon's damping in its own columns, in others (permuted), and as its mean"}};
 
 void add_paper_table(const LanguageGroups& groups, Document& document) {

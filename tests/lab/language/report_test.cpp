@@ -70,6 +70,29 @@ TEST(LanguageReport, SaysWhatIsLeftAtTunedRates) {
   EXPECT_TRUE(comparisons.find(kWarm, kPerplexity, "muon")->effect.clearly_lower());
 }
 
+TEST(LanguageReport, ComparesTunedRatesWithNesterovInBoth) {
+  const auto effect = [](const LanguageNumbers& numbers) {
+    const RunSet runs = language_runs(numbers);
+    const LanguageGroups groups(runs);
+    const LanguageComparisons comparisons(groups);
+    return comparisons.find(kNesterovTuned, kPerplexity, "muon")->effect;
+  };
+  EXPECT_FALSE(effect({}).clearly_lower());
+  EXPECT_TRUE(effect({.trasmuon_nesterov = 2.5}).clearly_lower());
+}
+
+TEST(LanguageReport, ComparesFourStepsWithFive) {
+  const auto words = [](double four) {
+    const RunSet runs = language_runs({.four_steps = four});
+    const LanguageGroups groups(runs);
+    const LanguageComparisons comparisons(groups);
+    EXPECT_EQ(comparisons.find(kIteration, kPerplexity, "4 steps of keller"), nullptr) << "not run";
+    return conclusion(*comparisons.find(kIteration, kPerplexity, "5 steps of keller"));
+  };
+  EXPECT_EQ(words(3.1), "about equal");
+  EXPECT_EQ(words(3.4), "higher");
+}
+
 TEST(LanguageReport, TellsHowOftenTheTriggerFires) {
   EXPECT_TRUE(has(report_of(language_runs()), "the trigger fires in 40 % of the matrices of a step")) << "";
 }

@@ -38,7 +38,7 @@ Json settings_with(const Json& axes) {
 
 RunSet language_runs(const LanguageNumbers& n) {
   RunSet runs{.name = "x", .title = "t", .study = "language", .command = "", .parts = {}, .methods = {}, .groups = {}};
-  runs.parts = {"shared", "sweep", "controls"};
+  runs.parts = {"shared", "sweep", "nesterov-sweep", "controls", "iteration"};
   runs.methods = {"adamw", "muon", "trasmuon"};
   const auto add = [&](const char* part, const char* method, const Json& axes, const SummaryOfSeed& of_seed) {
     runs.groups.push_back(make_group(part, method, axes, settings_with(axes), n.seeds, of_seed));
@@ -54,9 +54,13 @@ RunSet language_runs(const LanguageNumbers& n) {
     const double worse = scale == 2 ? 0 : 0.3;
     add("sweep", "muon", {{"lr_scale", scale}}, summary(100, n.muon_tuned + worse, 3.6e-3 * scale));
     add("sweep", "trasmuon", {{"lr_scale", scale}}, summary(100, n.trasmuon_tuned + worse, 3.6e-3 * scale));
+    add("nesterov-sweep", "muon", {{"lr_scale", scale}}, summary(100, n.muon_tuned + worse, 3.6e-3 * scale));
+    add("nesterov-sweep", "trasmuon", {{"lr_scale", scale}}, summary(100, n.trasmuon_nesterov + worse, 3.6e-3 * scale));
   }
   for (const char* damping : {"columns", "permuted", "mean"})
     add("controls", "trasmuon", {{"damping", damping}}, summary(80, n.trasmuon));
+  add("iteration", "trasmuon", {{"ns_steps", 4}, {"coefficients", "minimax4"}}, summary(80, n.four_steps));
+  add("iteration", "trasmuon", {{"ns_steps", 5}, {"coefficients", "keller"}}, summary(80, n.five_steps));
   return runs;
 }
 
