@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Prints the table of docs/cuda.md#share-of-a-training-step: how much of a training step the optimizer is, from its
-measured time (benchmarks/results/h200-2026-11-16.json) and the arithmetic of the model.
+measured time (benchmarks/results/h200-2026-11-19.json) and the arithmetic of the model.
 
 A model's forward and backward pass takes at least its operations at the speed of the large bf16 product of the same
 run; so the share is at most optimizer / (optimizer + operations / that speed). A real model is slower: 40 % of the
@@ -10,7 +10,7 @@ data sheet's 989 TFLOP/s is usual.
 import json
 import pathlib
 
-RESULTS = json.loads((pathlib.Path(__file__).parent.parent / "benchmarks/results/h200-2026-11-16.json").read_text())
+RESULTS = json.loads((pathlib.Path(__file__).parent.parent / "benchmarks/results/h200-2026-11-19.json").read_text())
 FASTEST = RESULTS["ceilings"]["bf16 product, TFLOP/s"] * 1e12  # operations/s
 USUAL = 0.4 * 989e12
 

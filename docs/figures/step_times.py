@@ -1,16 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws step_times.svg, the figure of README.md, from a result of benchmarks/gpu/bench.py. Needs gnuplot.
-
-    docs/figures/step_times.py [RESULT.json]
+"""Draws step_times.svg, the figure of README.md: our rows from a result of bench_step_cuda, the others' from one of
+bench.py. Needs gnuplot.
 """
 import json
 import pathlib
 import subprocess
-import sys
 
 HERE = pathlib.Path(__file__).parent
-RESULT = HERE.parent.parent / "benchmarks/results/h200-2026-11-16.json"
+RESULTS = HERE.parent.parent / "benchmarks/results"
 BARS = [  # name in the file, label, color
     ("ours, trasmuon", "TrasMuon, this library", "#d1495b"),
     ("torch.optim.Muon", "torch.optim.Muon", "#8d99ae"),
@@ -39,11 +37,12 @@ def panel(times, title, labelled):
 
 
 def main():
-    result = json.loads(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else RESULT).read_text())
-    times = result["milliseconds, median and minimum"]
+    theirs, ours = (json.loads((RESULTS / f"h200-{date}.json").read_text()) for date in ("2026-11-16", "2026-11-19"))
+    key = "milliseconds, median and minimum"
+    times = {model: theirs[key][model] | ours[key][model] for model, _ in MODELS}
     script = ["set terminal svg size 960,280 font 'Helvetica,13' background '#ffffff'",
               f"set output '{HERE / 'step_times.svg'}'",
-              f"set multiplot layout 1,2 title 'One optimizer step on an {result['card']}, median' font ',16' offset 0,-0.2",
+              f"set multiplot layout 1,2 title 'One optimizer step on an {ours['card']}, median' font ',16' offset 0,-0.2",
               f"set yrange [{0.6 - len(BARS)}:0.6]", "unset border", "unset xtics"]
     for number, (model, title) in enumerate(MODELS):
         left, right = (0.245, 0.60) if number == 0 else (0.63, 0.985)
