@@ -54,5 +54,13 @@ TEST_F(LibtorchNccl, RowsAreOneProcessUpToRounding) {
     EXPECT_TRUE(net.parameters()[i].allclose(alone.parameters()[i], 1e-9, 1e-10)) << i;
 }
 
+// What a step of more ranks does with the rows.
+TEST_F(LibtorchNccl, BytesGoFromRankToRank) {
+  const detail::Collectives group(one_rank());
+  const torch::Tensor sent = torch::arange(100, torch::kCUDA).to(torch::kUInt8), received = torch::zeros_like(sent);
+  group.all_to_all(received, sent, {100}, {100})->wait();
+  EXPECT_TRUE(received.equal(sent));
+}
+
 }  // namespace
 }  // namespace trasmuon::libtorch

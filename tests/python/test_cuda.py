@@ -128,6 +128,16 @@ def test_rows_with_nccl_equal_one_process(one_rank, kind):
     assert all(torch.allclose(p.full_tensor(), q, atol=2e-3) for p, q in zip(rows, whole))
 
 
+# What a step of more ranks does with the rows.
+def test_bytes_go_from_rank_to_rank_with_nccl(one_rank):
+    from libtrasmuon._distributed.ranks import Ranks
+
+    sent = torch.arange(100, device="cuda").to(torch.uint8)
+    received = torch.zeros_like(sent)
+    Ranks(one_rank, patience=10).all_to_all(sent, [100], received, [100], "bytes")
+    assert torch.equal(received, sent)
+
+
 # Ranks that share the GPU. NCCL refuses that; with Gloo tensors travel through the host.
 
 

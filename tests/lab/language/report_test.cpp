@@ -55,7 +55,8 @@ TEST(LanguageReport, CallsAPerplexityWorseThatIsClearlyHigher) {
 TEST(LanguageReport, ARunThatNeverReachesTheTargetCountsAsInfinite) {
   const std::string report = report_of(language_runs({.adamw_reaches = false}));
   EXPECT_TRUE(has(report, "| AdamW | ∞")) << report;
-  EXPECT_EQ(verdict({.adamw_reaches = false}, "and than AdamW"), "reproduced");
+  // Infinity leaves only signs to test: p is at least 2^-9 with ten seeds, times the number of comparisons.
+  EXPECT_EQ(verdict({.seeds = 10, .adamw_reaches = false}, "and than AdamW"), "reproduced");
 }
 
 TEST(LanguageReport, SaysWhatIsLeftAtTunedRates) {
