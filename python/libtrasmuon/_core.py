@@ -63,7 +63,7 @@ class Master(NamedTuple):
     version: Any
 
 
-def _form(tensor: torch.Tensor) -> Tuple[Any, ...]:
+def form_of(tensor: torch.Tensor) -> Tuple[Any, ...]:
     """What must stay the same while a core is bound to a tensor."""
     strides = tensor.stride() if tensor.layout is torch.strided else ()
     return tensor.dtype, tensor.device, tensor.layout, tensor.shape, strides
@@ -105,7 +105,7 @@ class Core:
         self.handle = self._build(groups, master_weights, diagnostics, keeps)
         weakref.finalize(self, lib.trasmuon_optimizer_destroy, self.handle).atexit = False
         self._weight_pointers = [tensor.data_ptr() for tensor in self.tensors]
-        self._forms = [_form(tensor) for tensor in self.tensors]
+        self._forms = [form_of(tensor) for tensor in self.tensors]
         names = [parameter.name for parameter in self.parameters]
         self._gradients = GradientArray(names, self.tensors, self._views, self.orders)
         self.gradient_address = self._gradients.address
@@ -225,7 +225,7 @@ class Core:
 
     def is_as_built(self) -> bool:
         """Whether weights have the dtypes, shapes and devices that they had."""
-        return self._forms == [_form(tensor) for tensor in self.tensors]
+        return self._forms == [form_of(tensor) for tensor in self.tensors]
 
     def set_options(self, groups: Sequence[Mapping[str, Any]]) -> None:
         """Passes on the entries of parameter groups that have changed."""

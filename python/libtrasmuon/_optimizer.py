@@ -148,8 +148,8 @@ class Optimizer(torch.optim.Optimizer):
         """Builds the core over the groups as they are now. State in self.state is carried over."""
         before = {id(tensor): state for tensor, state in self.state.items()}
         core = self._spread.build(core_groups(self.param_groups), self._settings, self._core)
-        for index, tensor in enumerate(core.tensors):
-            core.load_state(index, reordered(before.get(id(tensor), {}), tensor, core.orders[index]))
+        for index, (tensor, parameter, order) in enumerate(zip(core.tensors, core.parameters, core.orders)):
+            core.load_state(index, reordered(before.get(id(tensor), {}), tensor, parameter.layout, order))
         self._install(core)
         return core
 
@@ -287,8 +287,8 @@ class Optimizer(torch.optim.Optimizer):
             nonlocal states, groups
             saved = saved_groups(state_dict)
             check_groups(self.param_groups, saved)
-            orders = zip(saved_states(state_dict, saved), core.tensors, core.orders)
-            states = [reordered(state, tensor, order) for state, tensor, order in orders]
+            orders = zip(saved_states(state_dict, saved), core.tensors, core.orders, core.parameters)
+            states = [reordered(state, tensor, p.layout, order) for state, tensor, order, p in orders]
             for parameter, specs, state in zip(core.parameters, core.specs, states if state_dict["state"] else []):
                 check_state(parameter.name, specs, state)
             groups = [loaded_group(own, group) for own, group in zip(self.param_groups, saved)]
@@ -321,6 +321,7 @@ class Optimizer(torch.optim.Optimizer):
         super().__setstate__(state)
         self._begin()
         self._rebuild()
+        self._is_as_built = False
 
     # ---- Insight -------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import torch
 
+from ._layouts import Layout
 from ._library import Error
 from ._options import default_options
 from ._tensors import storage_order
@@ -62,9 +63,11 @@ def copy_state(saved: Mapping[str, Any], own: Mapping[str, torch.Tensor], who: s
         target.copy_(value)
 
 
-def reordered(state: Mapping[str, Any], weight: torch.Tensor, order: Optional[Tuple[int, ...]]) -> Mapping[str, Any]:
+def reordered(
+    state: Mapping[str, Any], weight: torch.Tensor, layout: Layout, order: Optional[Tuple[int, ...]]
+) -> Mapping[str, Any]:
     """State of a weight that is now stored in another order: channels-last, or not any more. Of the tensors, those of the
-    weight's shape and those with one number per column follow."""
+    weight's shape, those with one number per column, and Dion's bases, which have a row per column, follow."""
     if getattr(state, "order", order) == order:
         return state
     plain = tuple(range(weight.dim()))
@@ -78,6 +81,15 @@ def reordered(state: Mapping[str, Any], weight: torch.Tensor, order: Optional[Tu
             tensor = tensor.permute(change)
         elif tensor.dim() == 2 and tensor.size(1) == columns:
             tensor = tensor.view(-1, *shape[1:]).permute(change).reshape(-1, columns)
+        elif name == "basis":
+            blocks = layout.row_blocks(weight)
+            if len(set(blocks)) > 1:
+                raise Error(
+                    "state 'basis': row blocks must have one size to become or to have been channels-last, got "
+                    f"{blocks}"
+                )
+            bases = tensor.view(max(1, len(blocks)), *shape[1:], -1)
+            tensor = bases.permute(*change, len(shape)).flatten()
         found[name] = tensor
     return found
 

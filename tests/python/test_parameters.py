@@ -10,7 +10,7 @@ from nets import equal, loss_of, mlp, train
 from torch import nn
 
 import libtrasmuon
-from libtrasmuon import AdamW, Muon, TrasMuon
+from libtrasmuon import AdamW, Dion, Layout, Muon, TrasMuon
 
 
 def test_frozen_parameters_are_left_out_and_need_no_state():
@@ -114,14 +114,24 @@ def test_parameters_are_followed_after_a_group_was_added():
     assert not any(map(torch.equal, before, train(model, optimizer, 1)))
 
 
-@pytest.mark.parametrize("kind", [TrasMuon, AdamW])
-def test_model_to_channels_last_and_back(kind):
+MATRICES = {"overrides": {"*.weight": "matrix"}}
+
+
+@pytest.mark.parametrize(
+    "kind, options",
+    [
+        (TrasMuon, {**MATRICES, "trigger": 0.5}),
+        (Dion, {**MATRICES, "rank_fraction": 0.5}),
+        (Dion, {**MATRICES, "rank_fraction": 0.5, "layouts": {"*.weight": Layout(split_sizes=2)}}),
+        (AdamW, {}),
+    ],
+)
+def test_model_to_channels_last_and_back(kind, options):
     torch.manual_seed(1)
     model = nn.Sequential(
         nn.Conv2d(3, 8, 3), nn.Conv2d(8, 6, 3)
     ).double()  # 3 channels, 3 x 3: every order has its shape
     other = copy.deepcopy(model)
-    options = {} if kind is AdamW else {"overrides": {"*.weight": "matrix"}, "trigger": 0.5}
     optimizer, plain = kind(model, lr=0.01, **options), kind(other, lr=0.01, **options)
     x = torch.randn(4, 3, 8, 8, dtype=torch.float64)
     for form in (torch.contiguous_format, torch.channels_last, torch.contiguous_format):

@@ -262,3 +262,22 @@ def _memory(rank):
 
 def test_weights_that_move_or_are_written_by_others():
     run_ranks(2, _memory)
+
+
+def _channels_last(rank):
+    """Only one rank owns the convolution. Its 3 channels and 3 x 3 taps have one shape in both orders."""
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.Flatten(), torch.nn.Linear(8, 4))
+    optimizer = TrasMuon(net, process_group=dist.group.WORLD, overrides={"*.weight": "matrix"})
+    x = torch.ones(2, 3, 3, 3)
+    for _ in range(2):
+        net(x).square().mean().backward()
+        optimizer.step()
+    before = weights(net)
+    net.to(memory_format=torch.channels_last)
+    assert "must stay as they were built" in error_of(Error, optimizer.step)
+    assert equal(weights(net), before) and optimizer.applied_steps == 2
+
+
+def test_a_conversion_to_channels_last_is_refused_by_all_ranks():
+    run_ranks(2, _channels_last)

@@ -131,6 +131,8 @@ def test_copies_continue_with_the_same_bits(duplicate):
     other_model, other = duplicate((model, optimizer))
     assert equal(train(model, optimizer, 5), train(other_model, other, 5))
     assert other.diagnostics().keys() == optimizer.diagnostics().keys()
+    other.load_state_dict({**other.state_dict(), "state": {}})  # as built
+    assert not any(state["momentum"].any() for state in other.state.values() if "momentum" in state)
 
 
 def test_state_can_be_assigned_replaced_and_reset():

@@ -19,7 +19,13 @@ program tools/find-libtorch 'exit 1'
 program bin/cmake "exit \${FAKE_CMAKE:-0}"
 program bin/nvidia-smi 'echo "GPU 0: a card"'
 program bin/python-without-torch 'exit 1'
-program bin/compute-sanitizer 'echo "========= ERROR SUMMARY: 0 errors"'
+# shellcheck disable=SC2016
+program bin/compute-sanitizer '
+case "$*" in
+  *racecheck*products*) echo "========= RACECHECK SUMMARY: ${FAKE_HAZARDS:-0} hazards displayed"; exit "${FAKE_HAZARDS:-0}" ;;
+  *racecheck*) echo "========= RACECHECK SUMMARY: 0 hazards displayed" ;;
+  *) echo "========= ERROR SUMMARY: 0 errors" ;;
+esac'
 program build/gpu/tests/cuda/cuda_products_test "echo '[  PASSED  ] 2 tests.'; sleep \${FAKE_SLEEP:-0}"
 program build/gpu/tests/cuda/cuda_test "echo '[  PASSED  ] 3 tests.'; exit \${FAKE_TESTS:-0}"
 program build/gpu/benchmarks/bench_step_cuda 'echo "  ours, trasmuon 1 ms"'
@@ -38,7 +44,9 @@ expect() {
   exit 1
 }
 
-expect 0 '^racecheck  PASS +[0-9]+ +0 errors, 0 errors$'
+expect 0 '^memcheck   PASS +[0-9]+ +0 errors, 0 errors$'
+expect 0 '^racecheck  PASS +[0-9]+ +0 hazards displayed, 0 hazards displayed$'
+expect 1 '^racecheck  FAIL +[0-9]+ +3 hazards displayed, 0 hazards displayed$' FAKE_HAZARDS=3
 expect 0 '^libtorch   LEFT OUT'
 expect 1 '^libtorch   FAIL .*no torch with CUDA' libtorch
 expect 0 'ours, trasmuon 1 ms' bench

@@ -71,7 +71,7 @@ class ShardedEngine : public RankEngine {
         gradients = lend_gradients();
         views = views_of(gradients);
         follow_tensors();
-        buffers = Buffers(sizes, travels(), device);
+        buffers = Buffers(sizes, device);
         step_->momentum(views, span_of<double>(sums), stream);
         return votes > 0 ? describe_step(gradients) : "";
       });
@@ -140,43 +140,33 @@ class ShardedEngine : public RankEngine {
     std::int64_t first = 0, count = 0;
   };
 
-  /// What travels in a step after the sums. Where nothing does, what is sent is what arrives.
+  /// What travels in a step after the sums.
   struct Buffers {
     Buffers() = default;
-    Buffers(const ExchangeSizes& sizes, bool travels, torch::Device device) {
+    Buffers(const ExchangeSizes& sizes, torch::Device device) {
       const auto tensor = [&](std::size_t count, torch::ScalarType type) {
         return torch::empty({static_cast<std::int64_t>(count)}, torch::TensorOptions(device).dtype(type));
       };
-      directions = tensor(sizes.directions(), torch::kUInt8);
-      norms = tensor(sizes.norms, torch::kFloat64);
-      if (!travels) {
-        rows = gathered = tensor(sizes.rows(), torch::kUInt8);
-        returned = directions;
-        return;
-      }
       const auto both = tensor(std::max(sizes.rows(), sizes.returned()), torch::kUInt8);
       rows = both.narrow(0, 0, static_cast<std::int64_t>(sizes.rows()));
       returned = both.narrow(0, 0, static_cast<std::int64_t>(sizes.returned()));
       gathered = tensor(sizes.gathered(), torch::kUInt8);
+      directions = tensor(sizes.directions(), torch::kUInt8);
+      norms = tensor(sizes.norms, torch::kFloat64);
     }
     torch::Tensor rows, returned;  // share memory: rows have left when the answers come
     torch::Tensor gathered, directions, norms;
   };
 
-  /// Whether rows go from rank to rank: there are others, and somebody owns a matrix.
-  bool travels() const {
-    const std::size_t ranks = ownership().loads.size();
-    return ranks > 1 && ownership().idle < static_cast<int>(ranks);
-  }
-
   /// All phases after the first, with the sums of all ranks.
   void go_on(Ranks& ranks, const torch::Tensor& sums, Buffers& b, void* stream) {
     const ExchangeSizes& sizes = step_->sizes();
+    const bool travels = ownership().idle < static_cast<int>(ownership().loads.size());  // somebody owns a matrix
     step_->pack(span_of<double>(sums), span_of<std::byte>(b.rows), stream);
-    if (travels())
+    if (travels)
       ranks.all_to_all(b.rows, sizes.to_owners, b.gathered, sizes.from_holders, "all-to-all of momentum rows");
     step_->orthogonalize(span_of<std::byte>(b.gathered), span_of<std::byte>(b.directions), stream);
-    if (travels())
+    if (travels)
       ranks.all_to_all(b.directions, sizes.to_holders, b.returned, sizes.from_owners, "all-to-all of directions");
     step_->row_scale(span_of<std::byte>(b.returned), span_of<double>(b.norms), stream);
     if (sizes.norms > 0) ranks.all_reduce(b.norms, "all-reduce of norms");

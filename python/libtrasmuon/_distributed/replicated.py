@@ -4,7 +4,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import torch
 
-from .._core import Core, CoreGroup, Master, StateTensors
+from .._core import Core, CoreGroup, Master, StateTensors, form_of
 from .._gradients import Gradients
 from .._library import Error, lib, text_of
 from .agree import MUST_STAY, Statement, compare
@@ -49,7 +49,7 @@ class ReplicatedCore:
         self.states: List[StateTensors] = self._core.states
         self.local_states, self.specs = self._core.states, self._core.specs
         self.orders = self._core.orders
-        self._known = [(tensor.dtype, tensor.shape, tensor.device) for tensor in self.tensors]
+        self._forms = [form_of(tensor) for tensor in self.tensors]
         self._state = [tensor for index in self._slots for tensor in self.states[index].values()]
         self._kept: List[torch.Tensor] = []
         self._votes = ranks.count > 1 and all(tensor.device.type == "cpu" for tensor in self.tensors)
@@ -99,7 +99,7 @@ class ReplicatedCore:
         return self.is_as_built() and self._core.follow_weights()
 
     def is_as_built(self) -> bool:
-        return self._known == [(tensor.dtype, tensor.shape, tensor.device) for tensor in self.tensors]
+        return self._forms == [form_of(tensor) for tensor in self.tensors]
 
     def set_options(self, groups: Sequence[Mapping[str, Any]]) -> None:
         self._core.set_options(groups)

@@ -54,11 +54,10 @@ class ShardedStep:
         memory: Callable[[int], torch.Tensor] = lambda size: torch.empty(size, dtype=torch.uint8, device=self._device)
         packed, norms = numbers(self._sums + self._ranks.count * self.votes).zero_(), numbers(self._norms)
         sums = packed[: self._sums]
+        rows, gathered = memory(sum(self._to_owners)), memory(sum(self._from_holders))
+        directions, returned = memory(sum(self._to_holders)), memory(sum(self._from_owners))
+        travels = len(self.ownership.owners) > 0
         ranks, core = self._ranks, self._core
-        travels = ranks.count > 1 and len(self.ownership.owners) > 0
-        rows, directions = memory(sum(self._to_owners)), memory(sum(self._to_holders))
-        gathered = memory(sum(self._from_holders)) if travels else rows
-        returned = memory(sum(self._from_owners)) if travels else directions
         try:
             gradients = (core.gradient_address, len(core.tensors))
             own.attempt(lambda: self._call(lib.trasmuon_sharded_step_momentum, *gradients, *_span(sums)))
