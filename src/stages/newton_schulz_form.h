@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "trasmuon/newton_schulz.h"
 #include "trasmuon/tensor.h"
@@ -13,27 +14,48 @@
 // steps between two such points are a segment. The reasons are in docs/decisions/0002-gram-form.md.
 namespace trasmuon {
 
-/// Whether the Gram form recomputes R from X after this many steps in 16 bits. There the small eigenvalues of R are
-/// lost in rounding errors after three steps; if they become negative, the polynomial amplifies them.
-constexpr bool restarts_after(std::size_t steps, std::size_t total) { return steps < total && steps % 3 == 2; }
+/// Returns the largest singular value that `triples` make of those in [0, 1].
+inline double largest_singular_value(std::span<const NewtonSchulzTriple> triples) {
+  constexpr int kPoints = 64;
+  double largest = 0;
+  for (int i = 1; i <= kPoints; ++i) {
+    double x = static_cast<double>(i) / kPoints;
+    for (const NewtonSchulzTriple& t : triples) x *= t.a + x * x * (t.b + x * x * t.c);
+    largest = std::max(largest, x);
+  }
+  return largest;
+}
 
 /// Returns the number of steps of the segment that starts after `done` steps.
+///
+/// Rounding gives R eigenvalues of about -eps |R| where X X^T has none; each step multiplies them by up to a^2, and
+/// near -1 they diverge. In f32 and f64 R is recomputed before they reach a hundredth: for the built-in sets after five
+/// or six steps in f32. In 16 bits after steps 2, 5, 8, ..., because small eigenvalues are lost after three steps
+/// anyway, and before they reach 1: among the built-in sets only polar_express in bf16 needs that, after step 4.
 inline std::size_t segment_length(std::span<const NewtonSchulzTriple> triples, std::size_t done, DType iterates) {
-  const std::size_t left = triples.size() - done;
-  if (iterates == DType::bf16 || iterates == DType::f16) {
-    std::size_t steps = std::min<std::size_t>(left, 1);
-    while (steps < left && !restarts_after(done + steps, triples.size())) ++steps;
-    return steps;
-  }
-  // Rounding gives R eigenvalues of about -eps where X X^T has none; each step multiplies them by up to a^2, and near
-  // -1 they diverge. R is recomputed before they reach a hundredth: for the built-in sets after five or six steps in
-  // f32.
+  const bool half = iterates == DType::bf16 || iterates == DType::f16;
+  const double limit = half ? 1 : 0.015;
   double noise = iterates == DType::f64 ? 0x1p-53 : 0x1p-24;
+  if (half) {
+    const double largest = largest_singular_value(triples.first(done));
+    noise = (iterates == DType::bf16 ? 0x1p-9 : 0x1p-12) * largest * largest;
+  }
+  const std::size_t left = triples.size() - done;
   for (std::size_t step = 1; step < left; ++step) {
     noise *= triples[done + step - 1].a * triples[done + step - 1].a;
-    if (noise > 0.015) return step;
+    if (noise > limit || (half && (done + step) % 3 == 2)) return step;
   }
   return left;
+}
+
+/// Returns for each step whether the Gram form recomputes R from X after it.
+inline std::vector<bool> gram_restarts(std::span<const NewtonSchulzTriple> triples, DType iterates) {
+  std::vector<bool> after(triples.size(), false);
+  for (std::size_t done = 0; done < triples.size();) {
+    done += segment_length(triples, done, iterates);
+    if (done < triples.size()) after[done - 1] = true;
+  }
+  return after;
 }
 
 /// Returns the number of segments from the step after `done` on.

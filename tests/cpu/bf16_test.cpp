@@ -12,6 +12,7 @@
 #include "cpu/newton_schulz/bf16_newton_schulz.h"
 #include "cpu/products/bf16_product.h"
 #include "optim/rule.h"
+#include "stages/newton_schulz_form.h"
 #include "support/error_of.h"
 #include "support/reference.h"
 #include "trasmuon/trasmuon.h"
@@ -246,6 +247,44 @@ TEST(Bf16NewtonSchulz, FollowsDoubleWithinItsRounding) {
       }
     }
   }
+}
+
+// Directions that X has not are rounding noise in R, which must not grow until the iteration diverges.
+TEST(Bf16NewtonSchulz, NoiseOfLowRankStaysSmall) {
+  std::mt19937_64 rng(24);
+  for (const CoefficientSet& set : coefficient_sets()) {
+    const int steps = std::string(set.name) == "minimax4" ? 4 : 5;
+    for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>{96, 256}, {160, 64}}) {
+      for (const std::int64_t rank : {1, 2, 4, 16}) {
+        for (int trial = 0; trial < 3; ++trial) {
+          Dense left = test::random_normal(rows, rank, rng);
+          for (std::int64_t j = 0; j < rank; ++j)
+            for (std::int64_t i = 0; i < rows; ++i) left(i, j) *= std::pow(trial == 0 ? 1.0 : 0.5, j);
+          const Dense a = test::multiply(left, test::random_normal(rank, cols, rng));
+          for (const NewtonSchulzForm form : {NewtonSchulzForm::standard, NewtonSchulzForm::gram}) {
+            const std::vector<double> values = singular_values(run(a, std::string(set.name), steps, form));
+            EXPECT_LE(*std::max_element(values.begin(), values.end()), 1.5)
+                << set.name << " " << rows << "x" << cols << " rank " << rank << " form " << static_cast<int>(form);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Bf16NewtonSchulz, RecomputesRBeforeNoiseGrows) {
+  const auto after = [](const char* set, int steps, DType type) {
+    std::string text;
+    for (const bool restart : gram_restarts(newton_schulz_triples(set, steps), type)) text += restart ? "R" : ".";
+    return text;
+  };
+  for (const char* set : {"keller", "you"}) {
+    EXPECT_EQ(after(set, 5, DType::bf16), ".R...");
+    EXPECT_EQ(after(set, 9, DType::f16), ".R..R..R.");
+  }
+  EXPECT_EQ(after("minimax4", 4, DType::bf16), ".R..");
+  EXPECT_EQ(after("polar_express", 5, DType::f16), ".R...");
+  EXPECT_EQ(after("polar_express", 5, DType::bf16), ".R.R.");
 }
 
 TEST(Bf16NewtonSchulz, SingularValuesLandInTheBandOfTheSet) {

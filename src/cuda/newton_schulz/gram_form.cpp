@@ -14,12 +14,6 @@
 namespace trasmuon::cuda {
 namespace {
 
-std::size_t passes_over_x(std::size_t steps) {
-  std::size_t passes = 1;
-  for (std::size_t s = 1; s < steps; ++s) passes += restarts_after(s, steps);
-  return passes;
-}
-
 /// Where the matrices of a bucket are. X has memory of its own; all others are in the slot that a matrix works in.
 struct Workspace {
   Bucket bucket;
@@ -68,7 +62,7 @@ class GramForm final : public Iteration {
  public:
   GramForm(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage, DType dtype, int multiprocessors,
            Arena& scratch)
-      : triples_(stage.triples) {
+      : triples_(stage.triples), restarts_(gram_restarts(stage.triples, dtype)) {
     const Windows windows = windows_of(buckets, multiprocessors);
     const std::size_t bytes = slot_bytes(buckets);
     auto* slots = static_cast<std::byte*>(scratch.take_bytes(bytes * static_cast<std::size_t>(windows.slots)));
@@ -95,7 +89,7 @@ class GramForm final : public Iteration {
     bool scaled = false;  // X has been scaled to norm 1
     result.push_back({gram(w, at, 0)});
     for (std::size_t step = 0; step < total; ++step) {
-      const bool last = step + 1 == total, restart = restarts_after(step + 1, total);
+      const bool last = step + 1 == total, restart = restarts_[step];
       result.push_back({polynomial(w, triples_[step])});
       std::vector<Product> next;
       if (has_q) next.push_back({.a = w.q, .b = w.w, .out = w.spare});
@@ -153,6 +147,7 @@ class GramForm final : public Iteration {
   }
 
   std::vector<NewtonSchulzTriple> triples_;
+  std::vector<bool> restarts_;  // after each step, whether R is recomputed
   std::optional<ProductLaunch> launch_;
 };
 
@@ -169,7 +164,9 @@ double half_range_norm(const Bucket& bucket) {
   return kHalfRangeRms * std::sqrt(static_cast<double>(bucket.rows) * bucket.cols);
 }
 
-bool gram_form_in_place(const OrthogonalizeStage& stage) { return passes_over_x(stage.triples.size()) % 2 == 0; }
+bool gram_form_in_place(const OrthogonalizeStage& stage, DType dtype) {
+  return gram_segments(stage.triples, 0, dtype) % 2 == 0;
+}
 
 std::size_t gram_form_scratch_bytes(const std::vector<Bucket>& buckets, int multiprocessors) {
   return slot_bytes(buckets) * static_cast<std::size_t>(windows_of(buckets, multiprocessors).slots);

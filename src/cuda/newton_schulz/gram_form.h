@@ -17,7 +17,7 @@ std::unique_ptr<Iteration> make_gram_form(const std::vector<Bucket>& buckets, co
                                           DType dtype, int multiprocessors, Arena& scratch);
 std::size_t gram_form_scratch_bytes(const std::vector<Bucket>& buckets, int multiprocessors);
 /// Whether the output is in the input's memory: after an even number of passes over X.
-bool gram_form_in_place(const OrthogonalizeStage& stage);
+bool gram_form_in_place(const OrthogonalizeStage& stage, DType dtype);
 
 /// Whether 16 bits can hold these coefficients in Gram form, which adds b / c on a diagonal.
 bool fits_gram_form(const OrthogonalizeStage& stage);

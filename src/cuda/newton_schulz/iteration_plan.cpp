@@ -33,7 +33,7 @@ IterationPlan plan_iteration(const OrthogonalizeStage& stage, DType compute, std
 }
 
 bool IterationPlan::in_place(const OrthogonalizeStage& stage) const {
-  return form != Form::gram || gram_form_in_place(stage);
+  return form != Form::gram || gram_form_in_place(stage, dtype);
 }
 
 InputScale IterationPlan::input_scale() const {

@@ -10,12 +10,12 @@
 namespace trasmuon::cuda {
 namespace {
 
-std::vector<SmallStep> steps_of(const std::vector<NewtonSchulzTriple>& triples) {
+std::vector<SmallStep> steps_of(const std::vector<NewtonSchulzTriple>& triples, DType dtype) {
+  const std::vector<bool> restarts = gram_restarts(triples, dtype);
   std::vector<SmallStep> steps;
   for (const NewtonSchulzTriple& t : triples) {
-    const std::size_t done = steps.size() + 1;
-    steps.push_back({static_cast<float>(t.a), static_cast<float>(t.b), static_cast<float>(t.c),
-                     restarts_after(done, triples.size())});
+    steps.push_back(
+        {static_cast<float>(t.a), static_cast<float>(t.b), static_cast<float>(t.c), restarts[steps.size()]});
   }
   return steps;
 }
@@ -47,7 +47,7 @@ class SmallForm final : public Iteration {
   SmallForm(const std::vector<Bucket>& buckets, const OrthogonalizeStage& stage, DType dtype)
       : bfloat16_(dtype == DType::bf16),
         step_count_(static_cast<int>(stage.triples.size())),
-        steps_(uploaded(steps_of(stage.triples))) {
+        steps_(uploaded(steps_of(stage.triples, dtype))) {
     add_launch(matrices_of(buckets, kBoxSide, kSmallSide), kSmallSide);
     add_launch(matrices_of(buckets, 0, kBoxSide), kBoxSide);
   }
