@@ -7,7 +7,7 @@ import torch
 from .._core import CoreGroup
 from .._gradients import Gradients
 from .._library import Error, ExchangeError
-from .agree import MUST_STAY, Statement, together
+from .agree import Statement, must_stay, together
 from .ranks import Ranks
 from .replicated import ReplicatedCore
 
@@ -18,7 +18,7 @@ class DistributedOptions(TypedDict, total=False):
     """Settings of an optimizer over ranks.
 
     wire: sharded parameters: type in which rows travel to their owner and back: "f16", "bf16" or "f32". Rows of f64
-        weights travel as f64.
+        weights travel as f64, Dion's as f32.
     bucket_bytes: replicated parameters: weights travel in pieces of this size, each while the next is computed.
     patience: seconds that a rank whose exchange failed waits for the word of the others, to name those missing.
     """
@@ -58,8 +58,7 @@ class Distribution:
     def check_rebuild(self, core: Any, has_same: bool) -> None:
         """Raises Error if this rank cannot build its part anew without the others: parameters or state are not those of
         before (has_same), or have changed in more than their addresses."""
-        if not has_same or not core.is_as_built():
-            raise Error(MUST_STAY)
+        must_stay(has_same and core.is_as_built())
 
     def agreed(self, task: str, found_inf: Optional[torch.Tensor]) -> Optional[torch.Tensor]:
         """Begins a step. Returns what GradScaler has found, the same on all ranks, so that all skip the step, or none."""

@@ -8,11 +8,17 @@ import torch
 from .._library import Error, ExchangeError, check, lib, text_of
 from .ranks import Ranks
 
-MUST_STAY = (
-    "parameters and state of an optimizer over ranks must stay as they were built, apart from values and addresses: "
-    "build it after the model is on its device, in its dtype; add_param_group() adds more"
-)
 _SPARE = 12  # bits of a hash that do not fit into a double
+
+
+def must_stay(as_built: bool) -> None:
+    """Raises Error unless parameters and state are as they were when the core was built."""
+    if not as_built:
+        raise Error(
+            "parameters and state of an optimizer over ranks must stay as they were built, apart from values and "
+            "addresses: build it after the model is on its device, in its dtype and memory format; add_param_group() "
+            "adds more"
+        )
 
 
 class Statement:

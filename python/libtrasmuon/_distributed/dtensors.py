@@ -101,16 +101,20 @@ def place_of(tensor: torch.Tensor, rule: str, group: Any, who: str) -> Place:
     return Place(RowShard(starts[rank], total), [after - start for start, after in zip(starts, starts[1:])])
 
 
-def local_gradient(weight: torch.Tensor, who: str) -> Optional[torch.Tensor]:
-    """The part of a gradient that belongs to the weight here."""
-    gradient: Any = weight.grad
-    if gradient is None or not isinstance(weight, DTensor):
-        return gradient
+def placements_of(tensor: torch.Tensor) -> Optional[Sequence[Any]]:
+    """How a DTensor is placed; None for other tensors."""
+    return tensor.placements if isinstance(tensor, DTensor) else None
+
+
+def local_gradient(gradient: Any, placements: Sequence[Any], name: str) -> Optional[torch.Tensor]:
+    """What this rank has of the gradient of parameter `name`, a DTensor that is placed so."""
+    if gradient is None:
+        return None
     if not isinstance(gradient, DTensor):
-        raise Error(f"{who}: must be a DTensor, as the weight, got a plain tensor")
-    if gradient.placements != weight.placements:
-        gradient = gradient.redistribute(placements=weight.placements)
-    return local_of(gradient)
+        raise Error(f"gradient of '{name}': must be a DTensor, as the weight, got a plain tensor")
+    if gradient.placements != placements:
+        gradient = gradient.redistribute(placements=placements)
+    return gradient._local_tensor
 
 
 # ---- State -------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import torch
 from .._core import Core, CoreGroup, Master, StateTensors, form_of
 from .._gradients import Gradients
 from .._library import Error, lib, text_of
-from .agree import MUST_STAY, Statement, compare
+from .agree import Statement, compare, must_stay
 from .buckets import Bucket, fill_buckets
 from .owners import Ownership, assign_owners, step_cost
 from .ranks import Exchange, Ranks
@@ -119,13 +119,14 @@ class ReplicatedCore:
     def step(self, gradients: Gradients, own: Statement) -> None:
         """Takes a step, unless this rank or another has failed: then all raise. On GPUs the host would have to wait for
         the votes, so only the rank that fails raises there."""
+        if self._ranks.count == 1:
+            own.rethrow()
+            must_stay(self._core.step(gradients))
+            return
         kept = [gradient if self._keeps(index) else None for index, gradient in enumerate(gradients)]
-        own.attempt(lambda: self._check(kept))  # all, before anything is changed
+        own.attempt(lambda: must_stay(self._core.check_gradients(kept)))  # all, before anything is changed
         if not self._votes:
             own.rethrow()
-        if self._ranks.count == 1:
-            self._core.step(kept)
-            return
         has_copy = bool(own.attempt(self._keep_state))
         try:
             self._exchange(kept, own)
@@ -142,10 +143,6 @@ class ReplicatedCore:
                 self.tensors[index].copy_(slot)
         self._release()
         self._core.step(self._only(kept, [i for i, owner in enumerate(self.owners) if owner == EVERYBODY]))
-
-    def _check(self, gradients: Gradients) -> None:
-        if not self._core.check_gradients(gradients):
-            raise Error(MUST_STAY)
 
     def _keep_state(self) -> bool:
         if not self._kept:

@@ -8,8 +8,8 @@ from .._core import BoundParameter, Core, CoreGroup, Master, StateTensors
 from .._gradients import Gradients
 from .._library import Error, lib, text_of
 from .._state import StateSpec
-from .agree import MUST_STAY, Statement
-from .dtensors import copy_part, local_gradient, local_of, place_of, placed_state
+from .agree import Statement, must_stay
+from .dtensors import copy_part, local_gradient, local_of, place_of, placed_state, placements_of
 from .owners import Ownership
 from .ranks import Ranks
 from .sharded_step import ShardedStep
@@ -31,6 +31,7 @@ class ShardedCore:
             place_of(parameter.tensor, rule, ranks.group, f"parameter '{parameter.name}'")
             for parameter, rule in zip(self.parameters, self._rules)
         ]
+        self._placements = list(map(placements_of, self.tensors))
         # AdamW's empty parts are stepped as one element that is always zero, so that steps are counted alike.
         self._stand_ins = {
             index: local_of(tensor).new_zeros(1)
@@ -46,16 +47,20 @@ class ShardedCore:
             for state in self.states
         ]
 
-    def _local(self, index: int) -> torch.Tensor:
-        return self._stand_ins.get(index, local_of(self.tensors[index]))
+    def _locals(self) -> List[torch.Tensor]:
+        """What this rank has of each parameter."""
+        found = list(map(local_of, self.tensors))
+        for index, stand_in in self._stand_ins.items():
+            found[index] = stand_in
+        return found
 
     def _local_groups(self, groups: Sequence[CoreGroup]) -> List[CoreGroup]:
-        found, index = [], 0
+        found, parts = [], zip(self._locals(), self._places)
         for group in groups:
             bound = []
             for parameter in group.parameters:
-                bound.append(parameter._replace(tensor=self._local(index), shard=self._places[index].shard))
-                index += 1
+                tensor, place = next(parts)
+                bound.append(parameter._replace(tensor=tensor, shard=place.shard))
             found.append(group._replace(parameters=bound))
         return found
 
@@ -112,7 +117,7 @@ class ShardedCore:
     # ---- Step ----------------------------------------------------------------------------------------------------
 
     def follow_weights(self) -> bool:
-        self._core.replace_tensors([self._local(index) for index in range(len(self.tensors))])
+        self._core.replace_tensors(self._locals())
         return self._core.follow_weights()
 
     def is_as_built(self) -> bool:
@@ -122,12 +127,13 @@ class ShardedCore:
         self._core.set_options(groups)
 
     def gradients(self) -> List[Optional[torch.Tensor]]:
-        found = []
-        for index, (parameter, tensor) in enumerate(zip(self.parameters, self.tensors)):
-            gradient = local_gradient(tensor, f"gradient of '{parameter.name}'")
-            if gradient is not None and index in self._stand_ins:
-                gradient = torch.zeros_like(self._stand_ins[index])
-            found.append(gradient)
+        found = [
+            tensor.grad if placements is None else local_gradient(tensor.grad, placements, parameter.name)
+            for tensor, placements, parameter in zip(self.tensors, self._placements, self.parameters)
+        ]
+        for index, stand_in in self._stand_ins.items():
+            if found[index] is not None:
+                found[index] = torch.zeros_like(stand_in)
         return found
 
     def describe_step(self, gradients: Gradients) -> str:
@@ -137,13 +143,13 @@ class ShardedCore:
     def step(self, gradients: Gradients, own: Statement) -> None:
         """Takes a step, unless this rank or another has failed: then all raise. On GPUs the host would have to wait for
         the votes, so only the rank that fails raises there."""
-        own.attempt(lambda: self._lend(gradients))
+        if self._ranks.count == 1:  # has all rows
+            own.rethrow()
+            must_stay(self._core.step(gradients))
+            return
+        own.attempt(lambda: must_stay(self._core.lend_gradients(gradients)))
         self._step.run(own)
         self._core.note_written()
-
-    def _lend(self, gradients: Gradients) -> None:
-        if not self._core.lend_gradients(gradients):
-            raise Error(MUST_STAY)
 
     # ---- State ---------------------------------------------------------------------------------------------------
 
