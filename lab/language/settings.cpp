@@ -28,12 +28,13 @@ double language_memory(const LanguageSettings& settings) {
   constexpr double kFloat = 4, kPerLayer = 40;  // activations of a layer that are kept, in widths
   const LanguageModelConfig config = model_config(settings);
   const double weights = static_cast<double>(parameter_count(config));
-  if (settings.training.device == "cuda") return 3 * kFloat * weights;  // the start, and a checkpoint's copies
+  const double ranks = settings.training.ranks;
+  if (settings.training.device == "cuda") return ranks * 3 * kFloat * weights;  // the start, a checkpoint's copies
   const double tokens = static_cast<double>(micro_batch_size(settings.training)) * settings.sequence;
   const double kept = settings.recompute ? config.layers + kPerLayer : kPerLayer * config.layers;
   const double scores = static_cast<double>(config.heads) * settings.sequence * config.layers;
   // Of every weight: itself, gradient, two of state, scratch.
-  return kFloat * (5 * weights + tokens * (kept * config.width + scores + std::min(config.vocabulary, 8192)));
+  return ranks * kFloat * (5 * weights + tokens * (kept * config.width + scores + std::min(config.vocabulary, 8192)));
 }
 
 }  // namespace trasmuon::lab

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lab/records/machine.h"
 
+#include <dlfcn.h>
 #include <sched.h>
 #include <sys/utsname.h>
+#include <trasmuon/threads.h>
 #include <trasmuon/version.h>
 
 #include <ctime>
@@ -31,6 +33,12 @@ std::string cpu_model() {
 int usable_cores() {
   cpu_set_t set;
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+void use_threads(int count) {
+  set_num_threads(count);
+  using Setter = void (*)(int);
+  if (const auto set = reinterpret_cast<Setter>(::dlsym(RTLD_DEFAULT, "openblas_set_num_threads"))) set(count);
 }
 
 std::string utc_now() {

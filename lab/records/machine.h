@@ -11,6 +11,9 @@ std::string cpu_model();
 int usable_cores();     ///< that this process may run on
 std::string utc_now();  ///< ISO 8601
 
+/// Lets the library, and the BLAS that LibTorch uses, work with so many threads.
+void use_threads(int count);
+
 /// {"cpu": ..., "cores": 2, "system": ..., "compiler": ..., "blas": ..., "version": ...}
 Json describe_machine();
 

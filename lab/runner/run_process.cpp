@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lab/runner/run_process.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <trasmuon/threads.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,13 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 
 enum Exit { kFinished = 0, kFailed = 1, kCannotWrite = 74 };
-
-void use_threads(int count) {
-  set_num_threads(count);
-  // The BLAS that LibTorch uses, if one is loaded.
-  using Setter = void (*)(int);
-  if (const auto set = reinterpret_cast<Setter>(::dlsym(RTLD_DEFAULT, "openblas_set_num_threads"))) set(count);
-}
 
 /// The parent handles signals. It ends its children, and they end if it dies.
 void reset_signals(pid_t parent) {

@@ -7,8 +7,11 @@
 #include <trasmuon/error.h>
 
 namespace trasmuon::lab {
+
+at::DeviceType device_type(const TrainingSettings& settings) { return settings.device == "cpu" ? at::kCPU : at::kCUDA; }
+
 at::Device training_device(const TrainingSettings& settings) {
-  if (settings.device == "cpu") return at::kCPU;
+  if (device_type(settings) == at::kCPU) return at::kCPU;
   if (!torch::cuda::is_available()) throw Error("device must be cpu: this LibTorch finds no GPU, got 'cuda'");
   return {at::kCUDA, 0};
 }

@@ -9,6 +9,9 @@
 
 namespace trasmuon::lab {
 
+/// Returns the type of the device of the settings, which may be missing here.
+at::DeviceType device_type(const TrainingSettings& settings);
+
 /// Returns the device of the settings. Throws Error if this LibTorch or this machine does not have it.
 at::Device training_device(const TrainingSettings& settings);
 

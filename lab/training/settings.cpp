@@ -14,6 +14,9 @@ void check_training(const TrainingSettings& s, const Options& options, const std
   const auto refuse = [&](const std::string& rule) { throw Error(study + ": " + rule); };
   if (s.micro_batch > s.batch || (s.micro_batch > 0 && s.batch % s.micro_batch != 0))
     refuse("micro_batch must divide batch = " + to_text(s.batch) + ", got " + to_text(s.micro_batch));
+  if (s.batch % s.ranks != 0) refuse("ranks must divide batch = " + to_text(s.batch) + ", got " + to_text(s.ranks));
+  if (micro_batches(s) % s.ranks != 0)
+    refuse("ranks must divide the " + to_text(micro_batches(s)) + " micro-batches of a step, got " + to_text(s.ranks));
   if (s.warmup_share + s.decay_share > 1)
     refuse("warmup_share + decay_share must be <= 1, got " + to_text(s.warmup_share) + " + " + to_text(s.decay_share));
   if (s.precision == "tf32" && s.device != "cuda")
@@ -28,7 +31,7 @@ void check_training(const TrainingSettings& s, const Options& options, const std
 }
 
 int training_cores(const TrainingSettings& settings) {
-  return settings.device == "cuda" ? std::numeric_limits<int>::max() : settings.threads;
+  return settings.device == "cuda" ? std::numeric_limits<int>::max() : settings.threads * settings.ranks;
 }
 
 }  // namespace trasmuon::lab

@@ -35,6 +35,7 @@ struct TrainingSettings {
   std::string device = "cpu";
   std::string precision = "f32";
   int threads = 1;
+  int ranks = 1;
   double peak_tflops = 0;
   int checkpoint_every = 0;
 };
@@ -43,7 +44,7 @@ template <OptionsOf<TrainingSettings> S, class Visitor>
 void visit_settings(S& s, Visitor&& visit) {
   visit("steps", s.steps, at_least(1), "training steps");
   visit("batch", s.batch, at_least(1), "sequences or images of a step");
-  visit("micro_batch", s.micro_batch, at_least(0), "how many of them at once, a divisor of batch; 0: all");
+  visit("micro_batch", s.micro_batch, at_least(0), "how many of them at once, a divisor of batch; 0: all of a rank");
   visit("warmup_share", s.warmup_share, at_least_up_to(0, 1),
         "share of the steps in which the learning rates rise; 0: no warm-up");
   visit("decay_share", s.decay_share, at_least_up_to(0, 1),
@@ -72,20 +73,24 @@ void visit_settings(S& s, Visitor&& visit) {
   visit("device", s.device, one_of({"cpu", "cuda"}), "where the model is; cuda: one run at a time");
   visit("precision", s.precision, one_of({"f32", "tf32", "bf16"}),
         "of the model's products; bf16: mixed precision, f32 weights and gradients; tf32: CUDA only");
-  visit("threads", s.threads, at_least(1), "cores of a run on the CPU");
-  visit("peak_tflops", s.peak_tflops, at_least(0), "of the device, to report its utilization (MFU); 0: unknown");
+  visit("threads", s.threads, at_least(1), "cores of a run on the CPU, of each rank");
+  visit("ranks", s.ranks, at_least(1),
+        "processes that share the micro-batches of a step, on this machine; cuda: each on a GPU of its own");
+  visit("peak_tflops", s.peak_tflops, at_least(0), "of a device, to report its utilization (MFU); 0: unknown");
   visit("checkpoint_every", s.checkpoint_every, at_least(0), "steps between checkpoints; 0: none");
 }
 
 /// Throws Error("STUDY: key must be ...") if the settings contradict each other or the method.
 void check_training(const TrainingSettings& settings, const Options& options, const std::string& study);
 
-/// Returns how many micro-batches a step has.
-inline int micro_batches(const TrainingSettings& s) { return s.micro_batch == 0 ? 1 : s.batch / s.micro_batch; }
 /// Returns how many sequences or images a micro-batch has.
-inline int micro_batch_size(const TrainingSettings& s) { return s.micro_batch == 0 ? s.batch : s.micro_batch; }
+inline int micro_batch_size(const TrainingSettings& s) {
+  return s.micro_batch == 0 ? s.batch / s.ranks : s.micro_batch;
+}
+/// Returns how many micro-batches a step has, over all ranks.
+inline int micro_batches(const TrainingSettings& s) { return s.batch / micro_batch_size(s); }
 
-/// Returns how many cores one run uses. A run on a GPU uses all, so that only one is there at a time.
+/// Returns how many cores one run uses. A run on GPUs uses all, so that only one is there at a time.
 int training_cores(const TrainingSettings& settings);
 
 }  // namespace trasmuon::lab

@@ -73,12 +73,13 @@ void add_optimizer(Json& summary, const Columns& metrics) {
   summary["bursts"] = std::accumulate(metrics["burst"].begin(), metrics["burst"].end(), 0.0);
 }
 
-void add_times(Json& summary, const TrainingTimes& times, const StepCost& cost, double peak_tflops) {
+void add_times(Json& summary, const TrainingTimes& times, const StepCost& cost, const TrainingSettings& settings) {
+  const double peak = 1e12 * settings.peak_tflops * settings.ranks;
   const double seconds_per_step = times.seconds / times.steps;
   summary["ms_per_step"] = 1e3 * seconds_per_step;
   summary["items_per_second"] = cost.items / seconds_per_step;
   summary["optimizer_share"] = times.optimizer_seconds / times.measured_seconds;
-  summary["mfu"] = peak_tflops > 0 ? cost.flops / seconds_per_step / (1e12 * peak_tflops) : kNone;
+  summary["mfu"] = peak > 0 ? cost.flops / seconds_per_step / peak : kNone;
 }
 
 }  // namespace
@@ -91,7 +92,7 @@ Json training_summary(const std::filesystem::path& folder, const TrainingSetting
   add_losses(summary, metrics, settings);
   add_evaluations(summary, tables.table("eval"), !std::isfinite(metrics["loss"].back()));
   add_optimizer(summary, metrics);
-  add_times(summary, times, cost, settings.peak_tflops);
+  add_times(summary, times, cost, settings);
   summary["lr"] = lr;
   return summary;
 }

@@ -12,8 +12,11 @@
 #include <variant>
 
 #include "lab/records/checkpoint.h"
+#include "lab/records/machine.h"
 #include "lab/training/layer_statistics.h"
 #include "lab/training/precision.h"
+#include "lab/training/ranks/rank_processes.h"
+#include "lab/training/ranks/visible_gpu.h"
 #include "lab/training/summary.h"
 
 namespace trasmuon::lab {
@@ -33,12 +36,13 @@ double& lr_of(Options& options) {
 /// lr at which the hidden matrices' updates have the RMS settings.update_rms. The RMS is almost proportional to lr, so
 /// one pilot run is enough: over the first tenth of the steps, of which the later half counts. What it misses is seen
 /// in the run's own update_rms.
-double fitted_lr(const TaskFactory& make_task, const TrainingSettings& settings, Options options, std::uint64_t seed) {
+double fitted_lr(const TaskFactory& make_task, const TrainingSettings& settings, Options options, std::uint64_t seed,
+                 const RankGroup& ranks) {
   TrainingSettings pilot = settings;
   pilot.burst_period = 0;
   pilot.warmup_share = pilot.decay_share = 0;
   const int steps = std::min(settings.steps, std::max(20, settings.steps / 10));
-  Training training(make_task, pilot, options, seed);
+  Training training(make_task, pilot, options, seed, ranks);
   const LayerReader layers(training.optimizer().core());
   double sum = 0;
   for (int step = 0; step < steps; ++step) {
@@ -49,11 +53,13 @@ double fitted_lr(const TaskFactory& make_task, const TrainingSettings& settings,
   return mean > 0 ? lr * settings.update_rms / mean : lr;
 }
 
-/// One run: steps, evaluations, tables and checkpoints.
+/// One run: steps, evaluations, tables and checkpoints. Of several ranks the first evaluates and writes; the others
+/// wait for it in their next step.
 class TrainingRun {
  public:
-  TrainingRun(const TaskFactory& make_task, const TrainingSettings& settings, const RunSpec& spec, RunLog& log)
-      : settings_(settings), id_(run_id(spec)), log_(log) {
+  TrainingRun(const TaskFactory& make_task, const TrainingSettings& settings, const RunSpec& spec, RunLog& log,
+              const RankGroup& ranks)
+      : settings_(settings), id_(run_id(spec)), log_(log), writes_(ranks.rank() == 0) {
     std::optional<CheckpointReader> checkpoint;
     if (std::filesystem::exists(checkpoint_file(log.folder()))) checkpoint.emplace(checkpoint_file(log.folder()));
     Options options = spec.options;
@@ -61,10 +67,10 @@ class TrainingRun {
       lr_ = checkpoint->head().at("lr").get<double>();
     } else {
       lr_ = settings.lr_scale *
-            (settings.update_rms > 0 ? fitted_lr(make_task, settings, options, spec.seed) : lr_of(options));
+            (settings.update_rms > 0 ? fitted_lr(make_task, settings, options, spec.seed, ranks) : lr_of(options));
     }
     lr_of(options) = lr_;
-    training_.emplace(make_task, settings, options, spec.seed);
+    training_.emplace(make_task, settings, options, spec.seed, ranks);
     layers_.emplace(training_->optimizer().core());
     if (checkpoint) load(*checkpoint);
   }
@@ -72,13 +78,14 @@ class TrainingRun {
   void run() {
     bool finite = true;
     while (finite && next_step_ < settings_.steps) {
-      if (next_step_ % settings_.eval_every == 0) evaluate();
+      if (writes_ && next_step_ % settings_.eval_every == 0) evaluate();
       finite = step();
       ++next_step_;
+      if (!writes_) continue;
       if (finite && settings_.checkpoint_every > 0 && next_step_ % settings_.checkpoint_every == 0) save();
       log_.progress(static_cast<double>(next_step_) / settings_.steps);
     }
-    evaluate();
+    if (writes_) evaluate();
   }
 
   Json summary() {
@@ -103,7 +110,7 @@ class TrainingRun {
       times_.optimizer_seconds += seen.optimizer_seconds;
     }
     const bool finite = std::isfinite(seen.loss);
-    record(seen, finite);
+    if (writes_) record(seen, finite);
     return finite;
   }
 
@@ -192,12 +199,13 @@ class TrainingRun {
     next_step_ = head.at("next_step");
     const Json& times = head.at("times");
     times_ = {times[0], times[1], times[2], times[3]};
-    log_.continue_from(head.at("tables"));
+    if (writes_) log_.continue_from(head.at("tables"));
   }
 
   const TrainingSettings settings_;
   const std::string id_;
   RunLog& log_;
+  const bool writes_;
   double lr_ = 0;
   int next_step_ = 0;
   TrainingTimes times_;
@@ -205,15 +213,30 @@ class TrainingRun {
   std::optional<LayerReader> layers_;
 };
 
+/// The cores of a run are divided among its ranks.
+void prepare_rank(int rank, const TrainingSettings& settings) {
+  const bool cuda = settings.device == "cuda";
+  use_threads(cuda ? std::max(1, usable_cores() / settings.ranks) : settings.threads);
+  if (cuda) show_gpu_of_rank(rank, settings.ranks);
+}
+
 }  // namespace
 
 Json train(const TaskFactory& make_task, const TrainingSettings& settings, const RunSpec& spec, RunLog& log) {
   // Each step allocates and frees megabytes. By default glibc returns them to the system every time.
   mallopt(M_MMAP_THRESHOLD, 1 << 28);
   mallopt(M_TRIM_THRESHOLD, 1 << 29);
-  TrainingRun run(make_task, settings, spec, log);
-  run.run();
-  return run.summary();
+  const std::filesystem::path store = log.folder() / "ranks";
+  std::filesystem::remove(store);  // of an earlier process that was killed
+  Json summary;
+  run_ranks(settings.ranks, [&](int rank) {
+    if (settings.ranks > 1) prepare_rank(rank, settings);
+    TrainingRun run(make_task, settings, spec, log, RankGroup(store, rank, settings.ranks, device_type(settings)));
+    run.run();
+    if (rank == 0) summary = run.summary();
+  });
+  std::filesystem::remove(store);
+  return summary;
 }
 
 }  // namespace trasmuon::lab

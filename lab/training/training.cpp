@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <variant>
 
 #include "lab/models/autocast.h"
@@ -18,9 +19,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Torch's generators in step `step` are a function of seed and step, so a checkpoint does not need their state, and
-/// evaluations do not change what follows. Step -1 is the start.
-void seed_torch(std::uint64_t seed, std::int64_t step) {
-  torch::manual_seed(seed * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(step + 1));
+/// evaluations do not change what follows. Step -1 is the start, which is that of rank 0 on all ranks.
+void seed_torch(std::uint64_t seed, std::int64_t step, int rank = 0) {
+  constexpr int kStepBits = 48;
+  torch::manual_seed(seed * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(step + 1) +
+                     (static_cast<std::uint64_t>(rank) << kStepBits));
 }
 
 std::unique_ptr<Task> make(const TaskFactory& make_task, const TrainingSettings& settings, std::uint64_t seed) {
@@ -42,10 +45,11 @@ double norm_of(const std::vector<at::Tensor>& tensors) {
 }  // namespace
 
 Training::Training(const TaskFactory& make_task, const TrainingSettings& settings, const Options& method,
-                   std::uint64_t seed)
+                   std::uint64_t seed, RankGroup ranks)
     : settings_(settings),
       method_(method),
       seed_(seed),
+      ranks_(std::move(ranks)),
       device_(training_device(settings)),
       schedule_{settings.steps, settings.warmup_share, settings.decay_share},
       bursts_(settings),
@@ -60,17 +64,22 @@ Training::Training(const TaskFactory& make_task, const TrainingSettings& setting
 }
 
 double Training::accumulate_gradients(int step) {
-  const int count = micro_batches(settings_);
+  const int count = micro_batches(settings_) / ranks_.count();
   at::Tensor sum;  // read once: on a GPU every reading waits
   for (int i = 0; i < count; ++i) {
     at::Tensor loss;
     {
       const AutocastGuard autocast(device_.type(), product_type(settings_));
-      loss = task_->loss(step, i);
+      loss = task_->loss(step, ranks_.rank() * count + i);
     }
     (loss / count).backward();
     sum = sum.defined() ? sum + loss.detach() : loss.detach();
   }
+  std::vector<at::Tensor> averaged{sum};
+  for (const at::Tensor& parameter : task_->model().parameters()) {
+    if (parameter.grad().defined()) averaged.push_back(parameter.grad());
+  }
+  ranks_.average(averaged);
   return sum.item<double>() / count;
 }
 
@@ -81,7 +90,7 @@ void Training::set_learning_rates(double factor) {
 
 TrainingStep Training::step(int step, bool measure) {
   TrainingStep seen{.lr_factor = schedule_.factor(step), .gradient_norm = std::numeric_limits<double>::quiet_NaN()};
-  seed_torch(seed_, step);
+  seed_torch(seed_, step, ranks_.rank());
   task_->model().train();
   optimizer_->zero_grad();
   seen.loss = accumulate_gradients(step);

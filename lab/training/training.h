@@ -12,6 +12,7 @@
 
 #include "lab/training/damping_placebo.h"
 #include "lab/training/gradient_bursts.h"
+#include "lab/training/ranks/rank_group.h"
 #include "lab/training/schedule.h"
 #include "lab/training/settings.h"
 #include "lab/training/task.h"
@@ -31,10 +32,13 @@ struct TrainingStep {
   double optimizer_seconds = 0;  ///< 0 unless asked for
 };
 
-/// A model in training. Its state after a step depends on the settings, the method, the seed and the step alone.
+/// A model in training. Its state after a step depends on the settings, the method, the seed and the step alone. Over
+/// ranks each has the whole model and does its share of the micro-batches; gradients are averaged, so that all ranks
+/// take the same step and stay the same to the bit.
 class Training {
  public:
-  Training(const TaskFactory& make_task, const TrainingSettings& settings, const Options& method, std::uint64_t seed);
+  Training(const TaskFactory& make_task, const TrainingSettings& settings, const Options& method, std::uint64_t seed,
+           RankGroup ranks = {});
 
   /// Does step `step`. The steps of one object must be consecutive, from 0 or from that after load_state. A loss that
   /// is not finite leaves the weights as they are. `measure`: gradient norm and the optimizer's time.
@@ -57,6 +61,7 @@ class Training {
   TrainingSettings settings_;
   Options method_;
   std::uint64_t seed_;
+  RankGroup ranks_;
   at::Device device_;
   Schedule schedule_;
   GradientBursts bursts_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "lab/data/images/normalize.h"
 #include "lab/data/images/rand_augment.h"
 #include "lab/data/prefetch.h"
+#include "lab/data/rank_positions.h"
 #include "lab/data/sample_order.h"
 #include "lab/data/sample_random.h"
 #include "lab/vision/data_check.h"
@@ -30,6 +32,8 @@ class FolderImages final : public Images {
  public:
   explicit FolderImages(const VisionSettings& settings)
       : size_(known_shape(settings).size),
+        batch_(settings.training.batch),
+        ranks_(settings.training.ranks),
         augment_(settings.augmentation == "deit"),
         training_(read_vision_folder(settings, Split::train)),
         test_(read_vision_folder(settings, Split::test)) {}
@@ -40,14 +44,18 @@ class FolderImages final : public Images {
 
   ImageBatch training_batch(std::uint64_t seed, std::int64_t first, std::int64_t count) override {
     const SampleOrder order(seed, training_.count());
-    if (!ahead_ || seed != seed_) {
+    const RankPositions seen(first, batch_, ranks_);
+    if (!ahead_ || seed != seed_ || seen != seen_) {
       seed_ = seed;
-      ahead_ = prefetch([this, seed, order](std::int64_t position) {
+      seen_ = seen;
+      ahead_ = prefetch([this, seed, order, seen](std::int64_t index) {
+        const std::int64_t position = seen.position(index);
         return training_view(training_.files[static_cast<std::size_t>(order[position])],
                              SampleRandom(seed, static_cast<std::uint64_t>(position)));
       });
     }
-    return batch_of(*ahead_, training_, first, count, [&](std::int64_t position) { return order[position]; });
+    return batch_of(*ahead_, training_, seen.index(first), count,
+                    [&](std::int64_t index) { return order[seen.position(index)]; });
   }
 
   ImageBatch test_batch(std::int64_t first, std::int64_t count) override {
@@ -61,8 +69,8 @@ class FolderImages final : public Images {
   }
 
  private:
-  static std::unique_ptr<Prefetch<Pixels>> prefetch(std::function<Pixels(std::int64_t)> make) {
-    const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) - 1);
+  std::unique_ptr<Prefetch<Pixels>> prefetch(std::function<Pixels(std::int64_t)> make) const {
+    const int cores = static_cast<int>(std::thread::hardware_concurrency()), threads = std::max(1, cores / ranks_ - 1);
     return std::make_unique<Prefetch<Pixels>>(threads, kAhead, std::move(make));
   }
 
@@ -99,11 +107,12 @@ class FolderImages final : public Images {
     return pixels;
   }
 
-  int size_;
+  int size_, batch_, ranks_;
   bool augment_;
   ImageFolder training_, test_;
   ChannelStatistics statistics_ = imagenet_statistics();
   std::uint64_t seed_ = 0;
+  std::optional<RankPositions> seen_;
   std::unique_ptr<Prefetch<Pixels>> ahead_, test_ahead_;  // last: their threads use the members above
 };
 

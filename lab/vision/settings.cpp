@@ -53,7 +53,8 @@ void check_vision(const VisionSettings& settings, const Options& method) {
 double vision_memory(const VisionSettings& settings) {
   constexpr double kFloat = 4, kSet = 6e7, kCifar = 2e8, kFolder = 2e9;
   const double data = reads_files(settings) ? kFolder : settings.data.starts_with("cifar") ? kCifar : kSet;
-  if (settings.training.device == "cuda") return data;  // the rest is in the GPU's memory
+  const double ranks = settings.training.ranks;
+  if (settings.training.device == "cuda") return ranks * data;  // the rest is in the GPUs' memory
   ImageShape shape = known_shape(settings);
   if (shape.classes == 0) shape.classes = 1000;
   const VisionTransformerConfig model = model_for(settings, shape);
@@ -62,7 +63,7 @@ double vision_memory(const VisionSettings& settings) {
   // attention's scores, twice. Of every weight: itself, gradient, two of state, one to look into.
   const double block = tokens * (10.0 * model.width + 3.0 * model.mlp_width) + 2.0 * model.heads * tokens * tokens;
   const double kept = settings.recompute ? block + model.layers * tokens * model.width : model.layers * block;
-  return data + kFloat * (images * kept + 5 * static_cast<double>(parameter_count(model)));
+  return ranks * (data + kFloat * (images * kept + 5 * static_cast<double>(parameter_count(model))));
 }
 
 }  // namespace trasmuon::lab

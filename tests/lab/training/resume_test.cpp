@@ -22,11 +22,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Plan training_plan(const std::string& method, int steps = 500) {
+Plan training_plan(const std::string& method, int steps = 500, int ranks = 1) {
   return plan_of(fmt::format(
       "study = \"tiny-training\"\nseeds = 1\n[settings]\nsteps = {}\nbatch = 32\nmicro_batch = 16\neval_every = 50\n"
-      "burst_period = 30\ncheckpoint_every = 7\n[method.m]\n{}\n[part.all]\n",
-      steps, method));
+      "burst_period = 30\ncheckpoint_every = 7\nranks = {}\n[method.m]\n{}\n[part.all]\n",
+      steps, ranks, method));
 }
 
 std::string run_folder(const Plan& plan, const std::string& out) {
@@ -78,26 +78,35 @@ bool kill_after(pid_t process, std::chrono::milliseconds time, const std::string
   return false;
 }
 
+void expect_undisturbed_record(const Plan& plan, std::mt19937& random) {
+  const test::TemporaryDirectory left_alone, disturbed;
+  ASSERT_EQ(run_quietly(plan, left_alone.path(), 1).finished, 1u);
+  const auto expected = record_of(run_folder(plan, left_alone.path()));
+  ASSERT_EQ(expected.count("summary.json"), 1u);
+  EXPECT_EQ(expected.count("checkpoint"), 0u);  // not needed any more
+
+  int kills = 0;
+  bool ended = false;
+  for (; kills < 8 && !ended; ++kills)
+    ended =
+        kill_after(run_apart(plan, disturbed.path()), std::chrono::milliseconds(30 + random() % 100), disturbed.path());
+  ASSERT_EQ(run_quietly(plan, disturbed.path(), 1).failed, 0u);
+  EXPECT_GT(kills, 2);
+  EXPECT_EQ(record_of(run_folder(plan, disturbed.path())), expected);
+}
+
 TEST(Resume, AfterSigkillAtAnyMomentTheRecordIsThatOfAnUndisturbedRun) {
   std::mt19937 random(12);
-  for (const std::string method : {"rule = \"trasmuon\"", "rule = \"dion\""}) {
-    const test::TemporaryDirectory left_alone, disturbed;
-    const Plan plan = training_plan(method);
-    ASSERT_EQ(run_quietly(plan, left_alone.path(), 1).finished, 1u);
-    const auto expected = record_of(run_folder(plan, left_alone.path()));
-    ASSERT_EQ(expected.count("summary.json"), 1u);
-    EXPECT_EQ(expected.count("checkpoint"), 0u);  // not needed any more
-
-    int kills = 0;
-    bool ended = false;
-    for (; kills < 8 && !ended; ++kills)
-      ended = kill_after(run_apart(plan, disturbed.path()), std::chrono::milliseconds(30 + random() % 100),
-                         disturbed.path());
-    ASSERT_EQ(run_quietly(plan, disturbed.path(), 1).failed, 0u);
-    EXPECT_GT(kills, 2);
-    EXPECT_EQ(record_of(run_folder(plan, disturbed.path())), expected);
-  }
+  for (const std::string method : {"rule = \"trasmuon\"", "rule = \"dion\""})
+    expect_undisturbed_record(training_plan(method), random);
 }
+
+#ifdef TRASMUON_TEST_RANKS
+TEST(Resume, AfterSigkillOverRanksToo) {
+  std::mt19937 random(13);
+  expect_undisturbed_record(training_plan("rule = \"trasmuon\"", 200, 2), random);
+}
+#endif
 
 /// A folder with a run that was killed after its first checkpoint.
 std::string interrupted(const Plan& plan, const test::TemporaryDirectory& out) {

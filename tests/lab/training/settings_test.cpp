@@ -16,6 +16,10 @@ TEST(TrainingSettings, RefuseWhatContradictsItself) {
   EXPECT_EQ(refusal({}), "no error");
   EXPECT_EQ(refusal({.batch = 16, .micro_batch = 5}), "language: micro_batch must divide batch = 16, got 5");
   EXPECT_EQ(refusal({.batch = 16, .micro_batch = 32}), "language: micro_batch must divide batch = 16, got 32");
+  EXPECT_EQ(refusal({.batch = 16, .ranks = 4}), "no error");
+  EXPECT_EQ(refusal({.batch = 16, .ranks = 3}), "language: ranks must divide batch = 16, got 3");
+  EXPECT_EQ(refusal({.batch = 16, .micro_batch = 8, .ranks = 4}),
+            "language: ranks must divide the 2 micro-batches of a step, got 4");
   EXPECT_EQ(refusal({.warmup_share = 0.5, .decay_share = 0.6}),
             "language: warmup_share + decay_share must be <= 1, got 0.5 + 0.6");
   EXPECT_EQ(refusal({.precision = "tf32"}), "language: precision must be f32 or bf16 with device = cpu, got 'tf32'");
@@ -36,6 +40,9 @@ TEST(TrainingSettings, CountMicroBatches) {
   EXPECT_EQ(micro_batch_size({.batch = 16}), 16);
   EXPECT_EQ(micro_batches({.batch = 16, .micro_batch = 4}), 4);
   EXPECT_EQ(micro_batch_size({.batch = 16, .micro_batch = 4}), 4);
+  EXPECT_EQ(micro_batches({.batch = 16, .ranks = 4}), 4);
+  EXPECT_EQ(micro_batch_size({.batch = 16, .ranks = 4}), 4);
+  EXPECT_EQ(micro_batches({.batch = 16, .micro_batch = 2, .ranks = 4}), 8);
 }
 
 }  // namespace

@@ -75,6 +75,20 @@ TEST(FolderImages, ATrainingBatchIsAFunctionOfSeedAndPosition) {
   EXPECT_TRUE(whole.images.isfinite().all().item<bool>());
 }
 
+TEST(FolderImages, RanksSeeTheirSharesOfABatch) {
+  Folder folder("deit");
+  folder.settings.training.batch = 4;
+  const auto all = open_images(folder.settings);
+  folder.settings.training.ranks = 2;
+  for (const int rank : {0, 1}) {
+    const auto share = open_images(folder.settings);
+    for (const int step : {0, 1, 2}) {
+      const int first = 4 * step + 2 * rank;
+      EXPECT_TRUE(at::equal(share->training_batch(5, first, 2).images, all->training_batch(5, first, 2).images));
+    }
+  }
+}
+
 TEST(FolderImages, AugmentationIsForTrainingOnly) {
   const Folder plain, augmented("deit");
   EXPECT_TRUE(at::equal(open_images(plain.settings)->test_batch(0, 3).images,
