@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lab/data/tokens/prepare.h"
+#include "lab/recipe/selection.h"
 
 // The program's commands. Each prints to stdout and returns the exit code; user errors are thrown as Error.
 namespace trasmuon::lab {
@@ -16,6 +17,7 @@ struct RunCommand {
   std::string out;      ///< empty: out/NAME
   int jobs = 0;
   std::vector<std::string> overrides;
+  Selection selection;
 };
 int run_command(const RunCommand& command);
 

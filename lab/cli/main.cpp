@@ -32,6 +32,7 @@ constexpr const char* kRunExamples =
     "Examples:\n"
     "  trasmuon run mechanistic-desk\n"
     "  trasmuon run my.toml --out out/try --jobs 4 --set steps=200 --set seeds=2\n"
+    "  trasmuon run gpt2-h200 --part shared --part nesterov --method muon --method trasmuon\n"
     "Ctrl-C stops it; the same command continues. Finished runs are not repeated.\n";
 
 constexpr const char* kPrepareExamples =
@@ -111,13 +112,18 @@ int main(int argc, char** argv) try {
   app.footer(kExamples);
   app.require_subcommand(1);
 
-  RunCommand run{.program = argv[0], .command = typed(argc, argv), .recipe = {}, .out = {}, .overrides = {}};
+  RunCommand run{
+      .program = argv[0], .command = typed(argc, argv), .recipe = {}, .out = {}, .overrides = {}, .selection = {}};
   CLI::App* run_app = app.add_subcommand("run", "Run a recipe; skip runs that are already finished");
   run_app->add_option("RECIPE", run.recipe, "Recipe file, or a name from `trasmuon list recipes`")->required();
   run_app->add_option("--out", run.out, "Folder for the runs (default: out/RECIPE)");
   run_app->add_option("--jobs", run.jobs, "Number of runs at the same time, one core each (default: all cores)")
       ->check(CLI::Range(1, 1024));
   run_app->add_option("--set", run.overrides, "key=value: override a setting of the study, or seeds, in all runs")
+      ->allow_extra_args(false);
+  run_app->add_option("--part", run.selection.parts, "Part of the recipe, instead of all; may be repeated")
+      ->allow_extra_args(false);
+  run_app->add_option("--method", run.selection.methods, "Method of the recipe, instead of all; may be repeated")
       ->allow_extra_args(false);
   run_app->footer(kRunExamples);
 

@@ -50,7 +50,7 @@ int conclude(const Outcome& outcome, const RunCommand& command, const std::strin
 
 int run_command(const RunCommand& command) {
   const auto file = find_recipe(command.recipe);
-  const Plan plan = read_recipe(file, command.overrides);
+  const Plan plan = read_recipe(file, command.overrides, command.selection);
   const std::string out = command.out.empty() ? "out/" + plan.name : command.out;
   print(stderr, "{}: {}\n", plan.name, plan.title);
   const auto start = std::chrono::steady_clock::now();

@@ -148,8 +148,10 @@ void add_part(Plan& plan, const Recipe& recipe, const Recipe::Part& part) {
 
 }  // namespace
 
-Plan read_recipe(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
-  const Recipe recipe = parse_recipe(read_text(file), file.filename().string(), overrides);
+Plan read_recipe(const std::filesystem::path& file, const std::vector<std::string>& overrides,
+                 const Selection& selection) {
+  Recipe recipe = parse_recipe(read_text(file), file.filename().string(), overrides);
+  select(recipe, selection);
   check_size(recipe, file.filename().string());
   Plan plan{.name = file.stem().string(),
             .title = recipe.title.empty() ? file.stem().string() : recipe.title,

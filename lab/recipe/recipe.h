@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lab/recipe/selection.h"
 #include "lab/records/plan.h"
 
 namespace trasmuon::lab {
@@ -27,8 +28,9 @@ namespace trasmuon::lab {
 ///   seeds = 8                       # optional
 ///
 /// Later ones override earlier ones: defaults, presets, [settings], [method], [part]. `overrides` are "key=value" from
-/// the command line: a setting of the study or "seeds", for every run; an axis becomes that one value. Throws Error
-/// with file, line, section, key, value and rule.
-Plan read_recipe(const std::filesystem::path& file, const std::vector<std::string>& overrides = {});
+/// the command line: a setting of the study or "seeds", for every run; an axis becomes that one value. `selection`
+/// leaves out parts and methods. Throws Error with file, line, section, key, value and rule.
+Plan read_recipe(const std::filesystem::path& file, const std::vector<std::string>& overrides = {},
+                 const Selection& selection = {});
 
 }  // namespace trasmuon::lab

@@ -17,10 +17,10 @@ std::string tiny_recipe(const std::string& head, const std::string& part) {
          "\n";
 }
 
-Plan plan_of(const std::string& recipe, const std::vector<std::string>& overrides) {
+Plan plan_of(const std::string& recipe, const std::vector<std::string>& overrides, const Selection& selection) {
   const test::TemporaryDirectory folder;
   test::write_file(folder / "x.toml", recipe);
-  return read_recipe(folder / "x.toml", overrides);
+  return read_recipe(folder / "x.toml", overrides, selection);
 }
 
 namespace {

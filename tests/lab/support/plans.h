@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lab/recipe/selection.h"
 #include "lab/records/plan.h"
 #include "lab/runner/runner.h"
 #include "support/temporary_directory.h"
@@ -15,7 +16,8 @@ namespace trasmuon::lab {
 std::string tiny_recipe(const std::string& head = "seeds = 3", const std::string& part = "kappa = [10, 100]");
 
 /// The plan of this text, as a file of the name x.toml.
-Plan plan_of(const std::string& recipe, const std::vector<std::string>& overrides = {});
+Plan plan_of(const std::string& recipe, const std::vector<std::string>& overrides = {},
+             const Selection& selection = {});
 
 /// Runs it without printing; `console` gets what would be printed.
 Outcome run_quietly(const Plan& plan, const std::filesystem::path& out, int jobs = 2, std::string* console = nullptr);
