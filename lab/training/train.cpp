@@ -26,6 +26,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kMeasureEvery = 10;  // steps; to measure means to wait for a GPU
+constexpr int kUnmeasured = 5;     // first steps of a process: they load kernels, choose algorithms, allocate
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -82,7 +83,8 @@ class TrainingRun {
       finite = step();
       ++next_step_;
       if (!writes_) continue;
-      if (finite && settings_.checkpoint_every > 0 && next_step_ % settings_.checkpoint_every == 0) save();
+      const bool more = finite && next_step_ < settings_.steps;
+      if (more && settings_.checkpoint_every > 0 && next_step_ % settings_.checkpoint_every == 0) save();
       log_.progress(static_cast<double>(next_step_) / settings_.steps);
     }
     if (writes_) evaluate();
@@ -102,9 +104,12 @@ class TrainingRun {
     const bool measure = next_step_ % kMeasureEvery == kMeasureEvery - 1;
     const Clock::time_point start = Clock::now();
     const TrainingStep seen = training_->step(next_step_, measure);
+    if (looks(seen)) wait_for(training_->device());  // or the next reading would, outside of this step's time
     const double seconds = since(start);
-    times_.seconds += seconds;
-    times_.steps += 1;
+    if (++steps_here_ > kUnmeasured || settings_.steps <= 2 * kUnmeasured) {
+      times_.seconds += seconds;
+      times_.steps += 1;
+    }
     if (measure) {
       times_.measured_seconds += seconds;
       times_.optimizer_seconds += seen.optimizer_seconds;
@@ -114,13 +119,17 @@ class TrainingRun {
     return finite;
   }
 
+  /// Whether the optimizer's diagnostics are read in this step.
+  bool looks(const TrainingStep& seen) const {
+    return writes_ && std::isfinite(seen.loss) && settings_.diagnostics_every > 0 &&
+           (next_step_ % settings_.diagnostics_every == 0 || seen.burst);
+  }
+
   void record(const TrainingStep& seen, bool finite) {
     const double step = next_step_;
-    const bool look =
-        finite && settings_.diagnostics_every > 0 && (next_step_ % settings_.diagnostics_every == 0 || seen.burst);
     std::vector<double> row{step, finite ? seen.loss : kInfinity, seen.lr_factor, seen.gradient_norm,
                             seen.burst ? 1.0 : 0.0};
-    if (look) {
+    if (looks(seen)) {
       const LayerStatistics s = layers_->read(training_->optimizer().core());
       row.insert(row.end(), {s.update_rms, s.r_max, s.r_q95, s.c_min, s.c_mean, s.damped_share, s.triggered,
                              static_cast<double>(s.skipped)});
@@ -207,7 +216,7 @@ class TrainingRun {
   RunLog& log_;
   const bool writes_;
   double lr_ = 0;
-  int next_step_ = 0;
+  int next_step_ = 0, steps_here_ = 0;
   TrainingTimes times_;
   std::optional<Training> training_;
   std::optional<LayerReader> layers_;
