@@ -171,6 +171,8 @@ Table vision_claims(const VisionGroups& groups, const VisionComparisons& compari
                    kBurstShift, {{"trasmuon", "normuon"}, {"trasmuon", "muon"}, {"trasmuon", "noclip"}});
   claims.add_lower("Control: most accurate with each method at its own best learning rate", kTunedRuns,
                    {{"trasmuon", "normuon"}, {"trasmuon", "muon"}, {"trasmuon", "adamw"}});
+  claims.add_lower("Control: most accurate with updates of the same RMS", kMatchedRuns,
+                   {{"trasmuon", "normuon"}, {"trasmuon", "muon"}, {"trasmuon", "adamw"}});
   return std::move(claims.table);
 }
 

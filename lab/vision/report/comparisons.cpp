@@ -17,6 +17,7 @@ VisionComparisons::VisionComparisons(const VisionGroups& groups) {
     };
     compare_in(kSharedRuns, "shared");
     compare_in(kCalmRuns, "no-bursts");
+    compare_in(kMatchedRuns, "matched-rms");
     for (const bool nesterov : {false, true}) {
       const auto with = [&](const std::string& method) {
         return by_seed(find_group(groups.runs(), "nesterov", method, {{"nesterov", nesterov}}), kValError);

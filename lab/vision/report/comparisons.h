@@ -20,7 +20,8 @@ struct VisionComparison {
 
 inline constexpr const char *kSharedRuns = "shared rate", *kCalmRuns = "without bursts",
                             *kTunedRuns = "each at its best rate", *kNesterovRuns = "all with Nesterov momentum",
-                            *kPlainRuns = "all with plain momentum", *kBurstShift = "ratio with bursts / ratio without";
+                            *kMatchedRuns = "update RMS matched", *kPlainRuns = "all with plain momentum",
+                            *kBurstShift = "ratio with bursts / ratio without";
 
 /// All comparisons of the report, their p-values corrected for their number together.
 class VisionComparisons {

@@ -12,7 +12,7 @@ namespace trasmuon::lab {
 inline constexpr const char* kValError = "final_val_error";  ///< the summary's number that methods are judged by
 
 /// Finds the groups that the report needs. The recipe's parts are "shared" (the paper's comparison), "no-bursts",
-/// "controls", "sweep" and "nesterov"; the method that the paper proposes is "trasmuon".
+/// "controls", "sweep", "matched-rms" and "nesterov"; the method that the paper proposes is "trasmuon".
 class VisionGroups {
  public:
   explicit VisionGroups(const RunSet& runs) : runs_(runs) {}

@@ -29,6 +29,7 @@ const std::map<std::string, std::string> kCaptions = {
     {"no-bursts", "the same without bursts"},
     {"controls", "damping of its own columns, of others (permuted), or the mean damping in all of them"},
     {"sweep", "factors on the learning rate of the hidden matrices"},
+    {"matched-rms", "learning rates fitted to one RMS of an update"},
     {"nesterov", "plain and Nesterov momentum"}};
 
 TableCell accuracy_cell(const SeedGroup* group) { return {accuracy_text(values_of(group, kValError))}; }

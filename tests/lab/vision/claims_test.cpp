@@ -50,6 +50,12 @@ TEST(VisionClaims, LearningRatesAreAControl) {
             "reproduced");
 }
 
+TEST(VisionClaims, StepSizesAreAControl) {
+  EXPECT_EQ(verdict(vision_runs(), "Control: most accurate with updates of the same RMS"), "reproduced");
+  EXPECT_EQ(verdict(vision_runs({.matched = 0.7}), "Control: most accurate with updates of the same RMS"),
+            "not reproduced");
+}
+
 TEST(VisionClaims, FewSeedsDenyNothing) {
   const RunSet runs = vision_runs({.seeds = 3, .trasmuon = 0.45, .noise = 0.05});
   EXPECT_EQ(verdict(runs, "Control: the damping helps"), "too few seeds");

@@ -2,6 +2,7 @@
 #include "lab/vision/synthetic_vision.h"
 
 #include <cmath>
+#include <utility>
 
 namespace trasmuon::lab {
 
@@ -10,7 +11,7 @@ RunSet vision_runs(const VisionNumbers& n) {
               .title = "Vision",
               .study = "vision",
               .command = "trasmuon run vision",
-              .parts = {"shared", "no-bursts", "controls", "sweep"},
+              .parts = {"shared", "no-bursts", "controls", "sweep", "matched-rms"},
               .methods = {"adamw", "muon", "normuon", "trasmuon", "noclip"},
               .groups = {}};
   const auto add = [&](const std::string& part, const std::string& method, const Json& axes, double error) {
@@ -50,6 +51,8 @@ RunSet vision_runs(const VisionNumbers& n) {
   for (const char* method : {"adamw", "muon", "normuon", "trasmuon", "noclip"}) add("no-bursts", method, none, n.calm);
   add("controls", "trasmuon", {{"damping", "permuted"}}, n.permuted);
   add("controls", "trasmuon", {{"damping", "mean"}}, n.permuted);
+  for (const auto& [method, error] : {std::pair{"adamw", n.adamw}, {"muon", n.muon}, {"trasmuon", n.matched}})
+    add("matched-rms", method, none, error);
   for (const double scale : {0.3, 1.0, 3.0}) {
     add("sweep", "muon", {{"lr_scale", scale}}, scale == 3 ? 0.3 : n.muon);
     add("sweep", "trasmuon", {{"lr_scale", scale}}, scale == 1 ? n.trasmuon_at_best : 0.5);
