@@ -49,6 +49,7 @@ expect 0 '^racecheck  PASS +[0-9]+ +0 hazards displayed, 0 hazards displayed$'
 expect 1 '^racecheck  FAIL +[0-9]+ +3 hazards displayed, 0 hazards displayed$' FAKE_HAZARDS=3
 expect 0 '^libtorch   LEFT OUT'
 expect 1 '^libtorch   FAIL .*no torch with CUDA' libtorch
+expect 0 '^lab        LEFT OUT'
 expect 0 'ours, trasmuon 1 ms' bench
 expect 0 '^products   PASS +[0-9]+ +2 passed$' products
 expect 1 '^tests      FAIL' FAKE_TESTS=1

@@ -51,7 +51,8 @@ class TinyTask final : public Task {
     return at::randint(kWords, {count}, generator, at::kLong);
   }
   at::Tensor error_on(const at::Tensor& inputs) {
-    return at::mse_loss(model_->forward(inputs), at::sin(inputs.to(at::kFloat)));
+    const at::Tensor there = inputs.to(model_->parameters().front().device());
+    return at::mse_loss(model_->forward(there).to(at::kFloat), at::sin(there.to(at::kFloat)));
   }
   std::shared_ptr<TinyModel> model_;
   std::uint64_t seed_;
