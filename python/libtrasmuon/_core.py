@@ -15,7 +15,7 @@ from ._layouts import Layout
 from ._library import Error, StateCallback, check, handle_of, lib, number_of, text_of
 from ._options import core_fields, core_options
 from ._state import StateSpec, copy_state
-from ._tensors import TORCH_DTYPES, current_streams, device_number, weight_view
+from ._tensors import TORCH_DTYPES, current_streams, device_number, lent, weight_view
 
 _data_ptr: Any = torch.Tensor.data_ptr
 
@@ -85,7 +85,8 @@ class Core:
     ) -> None:
         self.parameters = [parameter for group in groups for parameter in group.parameters]
         self.tensors = [parameter.tensor for parameter in self.parameters]
-        self.states: List[StateTensors] = [{} for _ in self.parameters]
+        self.memory: List[StateTensors] = [{} for _ in self.parameters]  # what the library uses; nobody else has it
+        self.states: List[StateTensors] = [{} for _ in self.parameters]  # the same memory, for users
         self.specs: List[Dict[str, StateSpec]] = [{} for _ in self.parameters]
         self.local_states = self.states  # where weights are DTensors, so are `states`
         self.rules = [group.rule for group in groups for _ in group.parameters]
@@ -127,7 +128,7 @@ class Core:
                 if not keeps(index):
                     return self._scratch_for(known, self.tensors[index].device)
                 tensor = torch.empty(shape, dtype=known.dtype, device=self.tensors[index].device)
-                self.states[index][name.decode()] = tensor
+                self.memory[index][name.decode()], self.states[index][name.decode()] = tensor, lent(tensor)
                 return tensor.data_ptr()
             except BaseException as failure:  # cannot pass through C
                 failures.append(failure)
@@ -307,14 +308,14 @@ class Core:
 
     def masters(self) -> List[Master]:
         """The parameters that have master weights."""
-        found = enumerate(zip(self.tensors, self.states))
+        found = enumerate(zip(self.tensors, self.memory))
         return [
             Master(i, tensor, state["master"], tensor._version) for i, (tensor, state) in found if "master" in state
         ]
 
     def load_state(self, index: int, saved: Mapping[str, Any]) -> None:
         """Copies the saved state of a parameter, which has the shapes of `specs`."""
-        copy_state(saved, self.states[index], f"parameter '{self.parameters[index].name}'")
+        copy_state(saved, self.memory[index], f"parameter '{self.parameters[index].name}'")
 
     # ---- After a step --------------------------------------------------------------------------------------------
 

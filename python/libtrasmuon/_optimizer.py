@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.optim.Optimizer over a Core."""
 import warnings
+from functools import partial
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
@@ -13,11 +14,11 @@ from ._groups import Params, completed, core_groups, group_table, initial_groups
 from ._library import Error
 from ._one_process import AnyCore, OneProcess, spread
 from ._options import core_options, merged
+from ._parameter_state import ParameterState, references
 from ._routing import Layouts
 from ._scaling import unscale
 from ._state import (
     FORMAT,
-    ParameterState,
     check_groups,
     check_state,
     loaded_group,
@@ -26,7 +27,7 @@ from ._state import (
     saved_groups,
     saved_states,
 )
-from ._watch import MasterWatch, ModelWatch, same_objects
+from ._watch import MasterWatch, ModelWatch, StateWatch, same_objects
 
 if TYPE_CHECKING:
     from ._distributed import Distribution
@@ -156,9 +157,11 @@ class Optimizer(torch.optim.Optimizer):
     def _install(self, core: AnyCore) -> None:
         """Takes a core with its state."""
         self._core, self._whole_state = core, None
+        self._states = StateWatch(core)
         self.state.clear()
-        for tensor, state, order in zip(core.tensors, core.states, core.orders):
-            self.state[tensor] = ParameterState(state, order)
+        for index, (tensor, state, order) in enumerate(zip(core.tensors, core.states, core.orders)):
+            memory = core.memory[index] if state is core.local_states[index] else {}  # not that of DTensors
+            self.state[tensor] = ParameterState(state, order, memory, partial(self._states.read.add, index))
         self._state_dicts = list(self.state.values())
         self._masters = MasterWatch(core)
 
@@ -171,7 +174,7 @@ class Optimizer(torch.optim.Optimizer):
         has_same = same_objects(parameters, self._bound.tensors) and same_objects(
             list(self.state.values()), self._state_dicts
         )
-        if not has_same or not self._bound.follow_weights():
+        if not has_same or self._states.has_moved() or not self._bound.follow_weights():
             self._spread.check_rebuild(self._bound, has_same)
             self._rebuild()
         self._masters.follow(self._bound)
@@ -264,7 +267,7 @@ class Optimizer(torch.optim.Optimizer):
         if isinstance(found.get("state"), dict) and "param_groups" in found:
             if self._spread.partial or self._whole_state is not None:
                 found["state"] = dict(enumerate(self._whole_state or []))
-            found["state"] = {key: dict(value) for key, value in found["state"].items()}
+            found["state"] = {key: references(value) for key, value in found["state"].items()}
             for own, group in zip(self.param_groups, found["param_groups"]):
                 group["layouts"], group["format"] = packed_layouts(own), FORMAT
         return found
@@ -313,7 +316,7 @@ class Optimizer(torch.optim.Optimizer):
     def __getstate__(self) -> Dict[str, Any]:
         if not isinstance(self._spread, OneProcess):
             raise Error("an optimizer over ranks cannot be copied or pickled: save its state_dict() and build it anew")
-        packed = {tensor: dict(state) for tensor, state in self.state.items()}
+        packed = {tensor: references(state) for tensor, state in self.state.items()}
         own = {name: getattr(self, name) for name in ("_settings", "_given", "_preset")}
         return {**super().__getstate__(), **own, "state": packed}  # type: ignore[misc]
 

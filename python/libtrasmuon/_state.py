@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State in optimizer.state, and what state_dict() holds of it."""
+"""What state_dict() holds of the state, and when it fits."""
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import torch
@@ -7,6 +7,7 @@ import torch
 from ._layouts import Layout
 from ._library import Error
 from ._options import default_options
+from ._parameter_state import ParameterState
 from ._tensors import storage_order
 
 FORMAT = "libtrasmuon 1"
@@ -18,35 +19,6 @@ class StateSpec(NamedTuple):
 
     dtype: torch.dtype
     shape: Tuple[int, ...]
-
-
-class ParameterState(Dict[str, Any]):
-    """State of one parameter: momentum, v_row, ... The library uses the memory of these tensors, so assigning to a name
-    copies the values. `order` is that in which the weight is stored, as storage_order() tells."""
-
-    def __init__(self, tensors: Mapping[str, Any], order: Optional[Tuple[int, ...]]) -> None:
-        super().__init__(tensors)
-        self.order = order
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        bound = self.get(name)
-        if isinstance(bound, torch.Tensor) and isinstance(value, torch.Tensor) and value is not bound:
-            if value.shape != bound.shape:
-                raise Error(f"state '{name}': shape must be {list(bound.shape)}, got {list(value.shape)}")
-            with torch.no_grad():
-                bound.copy_(value)
-            return
-        super().__setitem__(name, value)
-
-    def update(self, *others: Any, **named: Any) -> None:
-        for name, value in dict(*others, **named).items():
-            self[name] = value
-
-    def __reduce__(self) -> Any:
-        return (dict, (dict(self),))
-
-    def __deepcopy__(self, memo: Any) -> Dict[str, Any]:
-        return {name: value.clone() if isinstance(value, torch.Tensor) else value for name, value in self.items()}
 
 
 def copy_state(saved: Mapping[str, Any], own: Mapping[str, torch.Tensor], who: str) -> None:

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What torch does not tell an optimizer: parameters that a model has replaced or unfrozen, and 16-bit weights that
-others have written."""
+others have written; state that was moved."""
 from operator import getitem, is_
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 import torch
 
 from ._gradients import Gradients
 from ._one_process import AnyCore
 from ._routing import named_tensors, unwrapped
+
+_data_ptr: Any = torch.Tensor.data_ptr
 
 
 def same_objects(now: Sequence[Any], before: Sequence[Any]) -> bool:
@@ -58,6 +60,23 @@ class ModelWatch:
         if names:
             self._frozen = [item for item in self._frozen if not item[1].requires_grad]
         return names
+
+
+class StateWatch:
+    """State tensors that somebody has read, and may give other memory."""
+
+    def __init__(self, core: AnyCore) -> None:
+        self.read: Set[int] = set()  # parameters; only grows
+        self._states, self._memory = core.local_states, core.memory
+        self._known, self._tensors, self._pointers = 0, [], []  # type: ignore[var-annotated]
+
+    def has_moved(self) -> bool:
+        """Whether some of the state is not where the library writes it."""
+        if len(self.read) != self._known:
+            self._known = len(self.read)
+            self._tensors = [tensor for index in self.read for tensor in self._states[index].values()]
+            self._pointers = [tensor.data_ptr() for index in self.read for tensor in self._memory[index].values()]
+        return list(map(_data_ptr, self._tensors)) != self._pointers
 
 
 class MasterWatch:

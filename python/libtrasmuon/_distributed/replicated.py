@@ -47,10 +47,10 @@ class ReplicatedCore:
             self._slots.update(zip(bucket.indices, bucket.slots))
         self._core = Core(self._bound(groups), **settings, keeps=self._keeps)
         self.states: List[StateTensors] = self._core.states
-        self.local_states, self.specs = self._core.states, self._core.specs
+        self.local_states, self.memory, self.specs = self._core.states, self._core.memory, self._core.specs
         self.orders = self._core.orders
         self._forms = [form_of(tensor) for tensor in self.tensors]
-        self._state = [tensor for index in self._slots for tensor in self.states[index].values()]
+        self._state = [tensor for index in self._slots for tensor in self.memory[index].values()]
         self._kept: List[torch.Tensor] = []
         self._votes = ranks.count > 1 and all(tensor.device.type == "cpu" for tensor in self.tensors)
 

@@ -40,7 +40,7 @@ class ShardedCore:
         }
         self._core = Core(self._local_groups(groups), **settings)
         self._step = ShardedStep(self._core, ranks, self._rows(), wire, self._device())
-        self.local_states, self.orders = self._core.states, self._core.orders
+        self.local_states, self.memory, self.orders = self._core.states, self._core.memory, self._core.orders
         self.states = [self._placed(groups, index) for index in range(len(self.tensors))]
         self.specs = [
             {name: StateSpec(tensor.dtype, tuple(tensor.shape)) for name, tensor in state.items()}
