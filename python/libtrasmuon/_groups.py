@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameter groups: what users give, completed to what optimizer.param_groups holds."""
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
+from itertools import count
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
 
@@ -13,7 +14,9 @@ from ._routing import Layouts, Routed, is_named, route, with_layouts
 Params = Union[torch.nn.Module, Iterable[torch.Tensor], Iterable[Tuple[str, torch.Tensor]], Iterable[Dict[str, Any]]]
 
 # Entries that schedulers and trainers put into groups.
-_FOREIGN = ("initial_lr", "max_lr", "min_lr", "max_momentum", "base_momentum", "name", "foreach", "differentiable")
+_FOREIGN = ("initial_lr", "max_lr", "min_lr", "max_momentum", "base_momentum", "name")
+# Options of torch's optimizers that would have no influence here.
+_OF_TORCH = ("maximize", "amsgrad", "differentiable", "foreach", "fused", "capturable", "decoupled_weight_decay")
 
 
 def routed_groups(
@@ -128,16 +131,62 @@ def option_names(rule: str) -> List[str]:
     return list(default_options(rule))
 
 
+def active(groups: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+    """The groups of which the core knows: those with parameters."""
+    return [group for group in groups if group["params"]]
+
+
 def core_groups(groups: List[Dict[str, Any]]) -> List[CoreGroup]:
-    """The groups for the core. Lists of parameters that were edited in place get names and layouts."""
+    """The groups for the core."""
     found = []
-    for index, group in enumerate(groups):
-        count = len(group["params"])
-        group["param_names"] = filled_names(group["param_names"], group["params"], index)[:count]
-        group["layouts"] = (group["layouts"] + [Layout()] * count)[:count]
+    for group in active(groups):
         bound = [BoundParameter(*item) for item in zip(group["param_names"], group["params"], group["layouts"])]
         found.append(CoreGroup(group["rule"], group, option_names(group["rule"]), bound))
+    if not found:
+        raise Error("params: there must be a parameter, got empty groups")
     return found
+
+
+def carry_names(groups: List[Dict[str, Any]], known: Sequence[BoundParameter]) -> None:
+    """Names and layouts of groups whose lists of parameters were edited in place. Known parameters keep theirs; others
+    take those at their position, if these are free."""
+    by_id = {id(parameter.tensor): parameter for parameter in known}
+    present = {id(tensor) for group in groups for tensor in group["params"]}
+    taken = {parameter.name for parameter in known if id(parameter.tensor) in present}
+    for index, group in enumerate(groups):
+        names, layouts = [], []
+        given = dict(enumerate(zip(group["param_names"], [*group["layouts"], *[Layout()] * len(group["param_names"])])))
+        for position, tensor in enumerate(group["params"]):
+            name, layout = given.get(position, ("", Layout()))
+            if id(tensor) in by_id:
+                name, layout = by_id[id(tensor)].name, by_id[id(tensor)].layout
+            elif not name or name in taken:
+                free = (f"group{index}.{number}" for number in count(position))
+                name, layout = next(name for name in free if name not in taken), Layout()
+            taken.add(name)
+            names.append(name)
+            layouts.append(layout)
+        group["param_names"], group["layouts"] = names, layouts
+
+
+def form_of_group(group: Mapping[str, Any]) -> Tuple[Any, ...]:
+    """What changes when somebody moves parameters between groups, or edits entries besides options."""
+    return len(group["params"]), group["rule"], len(group)
+
+
+def check_entries(groups: List[Dict[str, Any]], rules: Sequence[Tuple[Dict[str, Any], str]]) -> None:
+    """Refuses what was put into groups in the belief that it has an influence. Entries of other names are the user's.
+    rules: groups that are known, with their rules."""
+    for index, group in enumerate(groups):
+        for known_group, rule in rules:
+            if known_group is group and rule != group["rule"]:
+                raise Error(
+                    f"group {index}: rule must stay '{rule}', got {group['rule']!r}; add_param_group() adds another"
+                )
+        for name in _OF_TORCH:
+            if name in group:
+                known = ", ".join(option_names(group["rule"]))
+                raise Error(f"group {index}: {group['rule']} has no option '{name}', known: {known}")
 
 
 def group_table(groups: List[Dict[str, Any]]) -> str:

@@ -2,15 +2,23 @@
 """torch.optim.Optimizer over a Core."""
 import warnings
 from functools import partial
-from itertools import chain
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 import torch
 
 from ._compat import disable_compile
 from ._gradients import Gradients
-from ._groups import Params, completed, core_groups, group_table, initial_groups, listed, option_names, tensors_in
+from ._groups import (
+    Params,
+    active,
+    completed,
+    core_groups,
+    group_table,
+    initial_groups,
+    listed,
+    option_names,
+    tensors_in,
+)
 from ._library import Error
 from ._one_process import AnyCore, OneProcess, spread
 from ._options import core_options, merged
@@ -27,15 +35,13 @@ from ._state import (
     saved_groups,
     saved_states,
 )
-from ._watch import MasterWatch, ModelWatch, StateWatch, same_objects
+from ._watch import GroupWatch, MasterWatch, ModelWatch, StateWatch, same_objects
 
 if TYPE_CHECKING:
     from ._distributed import Distribution
     from ._distributed.owners import Ownership
 
 Callback = Callable[["Optimizer", int], None]
-
-_params_of = itemgetter("params")
 
 
 class Optimizer(torch.optim.Optimizer):
@@ -148,6 +154,8 @@ class Optimizer(torch.optim.Optimizer):
     def _rebuild(self) -> AnyCore:
         """Builds the core over the groups as they are now. State in self.state is carried over."""
         before = {id(tensor): state for tensor, state in self.state.items()}
+        if self._core is not None:
+            self._groups.carry_names(self.param_groups)
         core = self._spread.build(core_groups(self.param_groups), self._settings, self._core)
         for index, (tensor, parameter, order) in enumerate(zip(core.tensors, core.parameters, core.orders)):
             core.load_state(index, reordered(before.get(id(tensor), {}), tensor, parameter.layout, order))
@@ -157,6 +165,7 @@ class Optimizer(torch.optim.Optimizer):
     def _install(self, core: AnyCore) -> None:
         """Takes a core with its state."""
         self._core, self._whole_state = core, None
+        self._groups = GroupWatch(self.param_groups, core)
         self._states = StateWatch(core)
         self.state.clear()
         for index, (tensor, state, order) in enumerate(zip(core.tensors, core.states, core.orders)):
@@ -165,15 +174,19 @@ class Optimizer(torch.optim.Optimizer):
         self._state_dicts = list(self.state.values())
         self._masters = MasterWatch(core)
 
+    def _has_same_state(self) -> bool:
+        if same_objects(list(self.state.values()), self._state_dicts):
+            return True
+        for key in [key for key, value in self.state.items() if value == {}]:  # was read, and is of no parameter
+            del self.state[key]
+        return same_objects(list(map(self.state.get, self._bound.tensors)), self._state_dicts)
+
     def _follow(self) -> None:
         """Follows groups, parameters, memory and state that were changed since the last step: torch does not tell."""
         replaced = self._model.replaced()
         if replaced:
             self._adopt(replaced)
-        parameters = list(chain.from_iterable(map(_params_of, self.param_groups)))
-        has_same = same_objects(parameters, self._bound.tensors) and same_objects(
-            list(self.state.values()), self._state_dicts
-        )
+        has_same = self._groups.stay(self.param_groups) and self._has_same_state()
         if not has_same or self._states.has_moved() or not self._bound.follow_weights():
             self._spread.check_rebuild(self._bound, has_same)
             self._rebuild()
@@ -214,7 +227,7 @@ class Optimizer(torch.optim.Optimizer):
         def prepare() -> Optional[Gradients]:
             nonlocal gradients
             self._follow()
-            self._bound.set_options(self.param_groups)
+            self._bound.set_options(active(self.param_groups))
             gradients = self._bound.gradients()
             return gradients if found_inf is None or self._unscale(gradients, found_inf) else None
 
@@ -249,7 +262,7 @@ class Optimizer(torch.optim.Optimizer):
         follow on torch's current streams. Raises Error if parameters or the stages of a step have changed since."""
         if not self._bound.follow_weights():
             raise Error("refresh_recorded: parameters must be as they were when the step was captured; capture again")
-        self._bound.set_options(self.param_groups)
+        self._bound.set_options(active(self.param_groups))
         self._bound.refresh_recorded()
 
     # ---- State dicts, pickling -----------------------------------------------------------------------------------
@@ -263,7 +276,13 @@ class Optimizer(torch.optim.Optimizer):
                 "state_dict: this rank keeps the state of the parameters that it owns; call consolidate_state_dict() on "
                 "all ranks after the last step, then state_dict() on the rank that it names (0 by default)"
             )
-        found = super().state_dict()
+        self._groups.carry_names(self.param_groups)
+        present, state = {id(tensor) for group in self.param_groups for tensor in group["params"]}, self.state
+        self.state = {key: state[key] for key in state if not isinstance(key, torch.Tensor) or id(key) in present}
+        try:
+            found = super().state_dict()
+        finally:
+            self.state = state
         if isinstance(found.get("state"), dict) and "param_groups" in found:
             if self._spread.partial or self._whole_state is not None:
                 found["state"] = dict(enumerate(self._whole_state or []))
@@ -297,11 +316,11 @@ class Optimizer(torch.optim.Optimizer):
             groups = [loaded_group(own, group) for own, group in zip(self.param_groups, saved)]
             for group in groups:
                 core_options(group["rule"], group, option_names(group["rule"]))  # checks
-            core.set_options(groups)
+            core.set_options(active(groups))
             return core
 
         self._spread.together("load_state_dict", read)
-        self.param_groups, self._whole_state = groups, None
+        self.param_groups, self._whole_state, self._groups = groups, None, GroupWatch(groups, core)
         if state_dict["state"]:
             for index, state in enumerate(states):
                 core.load_state(index, state)
@@ -330,6 +349,7 @@ class Optimizer(torch.optim.Optimizer):
 
     def table(self) -> str:
         """Parameters with rule, shape and layout, one per line."""
+        self._groups.carry_names(self.param_groups)
         return group_table(self.param_groups)
 
     def diagnostics(self) -> Dict[str, List[Dict[str, float]]]:

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What torch does not tell an optimizer: parameters that a model has replaced or unfrozen, and 16-bit weights that
-others have written; state that was moved."""
-from operator import getitem, is_
+"""What torch does not tell an optimizer: parameters that a model has replaced or unfrozen, groups that were edited, state
+that was moved, and 16-bit weights that others have written."""
+from itertools import chain
+from operator import getitem, is_, itemgetter
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 import torch
 
 from ._gradients import Gradients
+from ._groups import carry_names, check_entries, form_of_group
 from ._one_process import AnyCore
 from ._routing import named_tensors, unwrapped
 
 _data_ptr: Any = torch.Tensor.data_ptr
+_params_of = itemgetter("params")
 
 
 def same_objects(now: Sequence[Any], before: Sequence[Any]) -> bool:
@@ -60,6 +63,30 @@ class ModelWatch:
         if names:
             self._frozen = [item for item in self._frozen if not item[1].requires_grad]
         return names
+
+
+class GroupWatch:
+    """The groups over which a core was built."""
+
+    def __init__(self, groups: Sequence[Dict[str, Any]], core: AnyCore) -> None:
+        self._core, self._forms = core, list(map(form_of_group, groups))
+        self._rules = [(group, group["rule"]) for group in groups]
+
+    def stay(self, groups: List[Dict[str, Any]]) -> bool:
+        """Whether the groups have the parameters that they had. Raises Error if they have another rule."""
+        forms = list(map(form_of_group, groups))
+        if forms != self._forms:
+            check_entries(groups, self._rules)
+            if [form[0] for form in forms] != [form[0] for form in self._forms]:
+                return False
+            self._forms = forms
+        return same_objects(list(chain.from_iterable(map(_params_of, groups))), self._core.tensors)
+
+    def carry_names(self, groups: List[Dict[str, Any]]) -> None:
+        """Gives parameters that were moved in the lists of groups their names and layouts back."""
+        same_sizes = [len(group["params"]) for group in groups] == [form[0] for form in self._forms]
+        if not same_sizes or not same_objects(list(chain.from_iterable(map(_params_of, groups))), self._core.tensors):
+            carry_names(groups, self._core.parameters)
 
 
 class StateWatch:
