@@ -13,11 +13,12 @@ from ._compat import VersionBumper
 from ._gradients import GradientArray, Gradients
 from ._layouts import Layout
 from ._library import Error, StateCallback, check, handle_of, lib, number_of, text_of
-from ._options import core_fields, core_options
+from ._options import core_fields, core_options, is_fixed
 from ._state import StateSpec, copy_state
 from ._tensors import TORCH_DTYPES, current_streams, device_number, lent, weight_view
 
 _data_ptr: Any = torch.Tensor.data_ptr
+_UNKNOWN = object()  # the value of an option in the library
 
 StateTensors = Dict[str, torch.Tensor]
 
@@ -92,8 +93,8 @@ class Core:
         self.rules = [group.rule for group in groups for _ in group.parameters]
         self._rules = [(group.rule, list(group.option_names)) for group in groups]
         self._values = [[group.options[name] for name in names] for group, (_, names) in zip(groups, self._rules)]
-        self._tensor_names = [  # options in tensors, whose contents may change
-            [name for name, value in zip(names, values) if isinstance(value, torch.Tensor)]
+        self._mutable = [  # options whose contents may change
+            [name for name, value in zip(names, values) if not is_fixed(value)]
             for (_, names), values in zip(self._rules, self._values)
         ]
         self._views: List[_library.Tensor] = []
@@ -231,15 +232,13 @@ class Core:
     def set_options(self, groups: Sequence[Mapping[str, Any]]) -> None:
         """Passes on the entries of parameter groups that have changed."""
         for number, (group, (rule, names)) in enumerate(zip(groups, self._rules)):
-            values, known, tensors = (
-                list(map(group.__getitem__, names)),
-                self._values[number],
-                self._tensor_names[number],
-            )
-            if not tensors and all(map(is_, values, known)):
+            values, known, mutable = list(map(group.__getitem__, names)), self._values[number], self._mutable[number]
+            if not mutable and all(map(is_, values, known)):
                 continue
             pairs = zip(names, values, known)
-            changed = [name for name, now, before in pairs if now is not before or name in tensors]
+            changed = [name for name, now, before in pairs if now is not before or name in mutable]
+            # If one is refused the library has those before it, so that all have to be set the next time.
+            self._values[number] = [_UNKNOWN] * len(names)
             try:
                 for name in changed:
                     for field, value in core_fields(rule, name, group[name]):
@@ -248,7 +247,7 @@ class Core:
                 options = core_options(rule, group, names)
                 check(lib.trasmuon_optimizer_set_options(self.handle, number, options))
             self._values[number] = values
-            self._tensor_names[number] = [name for name in changed if isinstance(group[name], torch.Tensor)]
+            self._mutable[number] = [name for name in changed if not is_fixed(group[name])]
 
     def _set(self, group: int, field: str, value: Any) -> None:
         if isinstance(value, str):
