@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, 
 
 import torch
 
-from ._compat import disable_compile
+from ._compat import SCALER_SETS_ATTRIBUTES, disable_compile
 from ._gradients import Gradients
 from ._groups import (
     Params,
@@ -52,8 +52,8 @@ class Optimizer(torch.optim.Optimizer):
     """
 
     rule: str = "trasmuon"
-    # GradScaler sets found_inf and grad_scale instead of waiting for the GPU.
-    _step_supports_amp_scaling = True
+    # GradScaler sets found_inf and grad_scale instead of waiting for the GPU, if it can.
+    _step_supports_amp_scaling = SCALER_SETS_ATTRIBUTES
     _core: Optional[AnyCore] = None
     _spread: Union[OneProcess, "Distribution"]
 
@@ -105,7 +105,8 @@ class Optimizer(torch.optim.Optimizer):
     @property
     def applied_steps(self) -> int:
         """The number of steps that were written to the weights of this process since the optimizer was built. A step
-        that raised is not among them: weights and state are those before it."""
+        that raised is not among them: weights and state are those before it. One that GradScaler skipped is only if
+        found_inf is on a GPU, for which the host does not wait."""
         return self._applied
 
     def ownership(self) -> "Ownership":
@@ -211,16 +212,18 @@ class Optimizer(torch.optim.Optimizer):
             with torch.enable_grad():
                 loss = closure()
         self._is_as_built = False
-        self._step()
-        self._applied += 1
+        applied = self._step()
         self._whole_state = None
         self._warn_of_thawed()
-        for callback, every in self._callbacks:
-            if self._applied % every == 0:
-                callback(self, self._applied)
+        if applied:
+            self._applied += 1
+            for callback, every in self._callbacks:
+                if self._applied % every == 0:
+                    callback(self, self._applied)
         return loss
 
-    def _step(self) -> None:
+    def _step(self) -> bool:
+        """Returns whether the host does not know that the step is skipped."""
         found_inf = self._spread.agreed(f"step {self._applied + 1}", getattr(self, "found_inf", None))
         gradients: List[Optional[torch.Tensor]] = []
 
@@ -229,15 +232,23 @@ class Optimizer(torch.optim.Optimizer):
             self._follow()
             self._bound.set_options(active(self.param_groups))
             gradients = self._bound.gradients()
-            return gradients if found_inf is None or self._unscale(gradients, found_inf) else None
+            if found_inf is None:
+                return gradients
+            self._bound.check_gradients(gradients)  # before any is divided
+            scaled = self._unscale(gradients, found_inf)
+            gradients = scaled or gradients
+            return scaled
 
         skipped = found_inf is not None and self._host_skips(found_inf)
         if not self._spread.step(lambda: self._bound, prepare, skipped):
             self._rebuild()
             self._bound.step(gradients)  # type: ignore[call-arg]
         self._masters.note_step(self._bound, gradients)
+        return not skipped
 
-    def _unscale(self, gradients: List[Optional[torch.Tensor]], found_inf: torch.Tensor) -> bool:
+    def _unscale(
+        self, gradients: List[Optional[torch.Tensor]], found_inf: torch.Tensor
+    ) -> Optional[List[Optional[torch.Tensor]]]:
         scale: Optional[torch.Tensor] = getattr(self, "grad_scale", None)
         return unscale(gradients, self._bound.local_states, found_inf, scale, self._skips_nonfinite())
 

@@ -13,26 +13,33 @@ def unscale(
     found_inf: torch.Tensor,
     scale: Optional[torch.Tensor],
     skips_nonfinite: bool,
-) -> bool:
-    """Divides gradients by the scale, in place, as torch's fused optimizers do. Returns False if the step is to be
-    skipped and the host knows it: found_inf is on the CPU. Where only a GPU knows, the gradients become NaN there, and
-    the library skips every matrix; the host does not wait. Options that let NaN through (skips_nonfinite = False) need
-    the host to know, so it waits. Either way the step is counted in `skipped`."""
+) -> Optional[List[Optional[torch.Tensor]]]:
+    """Gradients divided by the scale, in place, as torch's fused optimizers do; f16 ones as f32 copies, since f16 holds
+    small gradients only as long as they are scaled. Returns None if the step is to be skipped and the host knows it:
+    found_inf is on the CPU. Where only a GPU knows, the gradients become NaN there, and the library skips every matrix;
+    the host does not wait. Options that let NaN through (skips_nonfinite = False) need the host to know, so it waits.
+    Either way the step is counted in `skipped`."""
+    found_inf = found_inf.reshape(())  # torch 1.13 has one dimension
     present = [(gradient, state) for gradient, state in zip(gradients, states) if gradient is not None]
     on_host = found_inf.device.type == "cpu" or not skips_nonfinite
     if on_host and found_inf.item() != 0:
         for _, state in present:
             if state:  # over ranks, others may keep it
                 state["skipped"].add_(1)
-        return False
+        return None
     if on_host and scale is None:
-        return True
-    factor = torch.ones_like(found_inf) if scale is None else scale.double().reciprocal().float()
+        return list(gradients)
+    factor = torch.ones_like(found_inf) if scale is None else scale.reshape(()).double().reciprocal().float()
     if not on_host:
         factor = torch.where(found_inf != 0, torch.full_like(factor, float("nan")), factor)
+    found = list(gradients)
     by_device: Dict[torch.device, List[torch.Tensor]] = {}
-    for gradient, _ in present:
+    for index, gradient in enumerate(gradients):
+        if gradient is None:
+            continue
+        if gradient.dtype is torch.float16 and scale is not None:
+            gradient = found[index] = gradient.float()
         by_device.setdefault(gradient.device, []).append(gradient)
     for device, tensors in by_device.items():
         multiply_(tensors, factor.to(device, non_blocking=True))
-    return True
+    return found

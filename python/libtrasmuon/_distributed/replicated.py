@@ -107,6 +107,13 @@ class ReplicatedCore:
     def gradients(self) -> List[Optional[torch.Tensor]]:
         return [tensor.grad for tensor in self.tensors]
 
+    def check_gradients(self, gradients: Gradients) -> bool:
+        """Raises Error if one of the gradients that are needed here cannot be stepped with. Returns False as Core does."""
+        return self._core.check_gradients(self._kept_here(gradients))
+
+    def _kept_here(self, gradients: Gradients) -> List[Optional[torch.Tensor]]:
+        return [gradient if self._keeps(index) else None for index, gradient in enumerate(gradients)]
+
     def describe_step(self, gradients: Gradients) -> str:
         """What all ranks must have in common in a step: options, and which gradients AdamW has."""
         missing = [
@@ -123,7 +130,7 @@ class ReplicatedCore:
             own.rethrow()
             must_stay(self._core.step(gradients))
             return
-        kept = [gradient if self._keeps(index) else None for index, gradient in enumerate(gradients)]
+        kept = self._kept_here(gradients)
         own.attempt(lambda: must_stay(self._core.check_gradients(kept)))  # all, before anything is changed
         if not self._votes:
             own.rethrow()

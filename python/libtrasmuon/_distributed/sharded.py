@@ -136,6 +136,9 @@ class ShardedCore:
                 found[index] = torch.zeros_like(stand_in)
         return found
 
+    def check_gradients(self, gradients: Gradients) -> bool:
+        return self._core.check_gradients(gradients)
+
     def describe_step(self, gradients: Gradients) -> str:
         """What all ranks must have in common in a step."""
         return self.describe() if self._step.votes else ""
