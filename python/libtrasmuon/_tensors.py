@@ -86,6 +86,8 @@ def usable_gradient(
     dtype_number(gradient, who)
     if gradient.shape != weight.shape:
         raise Error(f"{who}: shape must be {list(weight.shape)}, got {list(gradient.shape)}")
+    if gradient.numel() > 0 and gradient.data_ptr() == 0:
+        raise Error(f"{who}: must have memory, got a storage of 0 bytes")
     return (gradient if order is None else gradient.permute(order)).contiguous().resolve_neg()
 
 
