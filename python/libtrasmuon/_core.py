@@ -56,12 +56,18 @@ class CoreGroup(NamedTuple):
 
 
 class Master(NamedTuple):
-    """A 16-bit weight with its f32 master. `version` changes when somebody writes to the weight."""
+    """A 16-bit weight with its f32 master. `version` changes when somebody writes to the weight, but for writes through
+    its `.data`, which autograd does not count."""
 
     parameter: int
     weight: torch.Tensor
     master: torch.Tensor
     version: Any
+
+
+def version_of(weight: torch.Tensor) -> Tuple[int, int]:
+    """What tells that a weight was written, or given other memory."""
+    return weight._version, weight.data_ptr()
 
 
 def form_of(tensor: torch.Tensor) -> Tuple[Any, ...]:
@@ -309,7 +315,7 @@ class Core:
         """The parameters that have master weights."""
         found = enumerate(zip(self.tensors, self.memory))
         return [
-            Master(i, tensor, state["master"], tensor._version) for i, (tensor, state) in found if "master" in state
+            Master(i, tensor, state["master"], version_of(tensor)) for i, (tensor, state) in found if "master" in state
         ]
 
     def load_state(self, index: int, saved: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import torch
 
-from .._core import Core, CoreGroup, Master, StateTensors, form_of
+from .._core import Core, CoreGroup, Master, StateTensors, form_of, version_of
 from .._gradients import Gradients
 from .._library import Error, lib, text_of
 from .agree import Statement, compare, must_stay
@@ -200,7 +200,7 @@ class ReplicatedCore:
         found = []
         for item in self._core.masters():
             weight = self.tensors[item.parameter]
-            found.append(item._replace(weight=weight, version=weight._version))
+            found.append(item._replace(weight=weight, version=version_of(weight)))
         return found
 
     def gather_state(self, index: int) -> StateTensors:
