@@ -17,14 +17,17 @@ from ._groups import (
     initial_groups,
     listed,
     option_names,
+    prefix_in,
     tensors_in,
+    unclear_layouts,
+    without_prefix,
 )
 from ._library import Error
 from ._one_process import AnyCore, OneProcess, spread
 from ._options import core_options, merged
 from ._parameter_state import ParameterState, references
 from ._routing import Layouts
-from ._scaling import unscale
+from ._scaling import host_skips, unscale
 from ._state import (
     FORMAT,
     check_groups,
@@ -77,6 +80,8 @@ class Optimizer(torch.optim.Optimizer):
         self._given: Dict[str, Mapping[str, Any]] = {"adamw": dict(adamw or {}), self.rule: dict(options)}
         self._begin()
         items = listed(params)
+        self._prefix = prefix_in(items)
+        items = without_prefix(items, self._prefix)
         self._spread = spread(tensors_in(items), process_group, device_mesh, distributed)
 
         def build() -> AnyCore:
@@ -87,9 +92,10 @@ class Optimizer(torch.optim.Optimizer):
         self._spread.together(f"{type(self).__name__}()", build)
         self._model = ModelWatch(items, follows=not self._spread.sharded)  # FSDP puts other tensors into the model
         self._model.watch(self._bound.tensors)
-        if preset == "default":  # the others are somebody's recipe
-            for text in self.warnings():
-                warnings.warn(text, stacklevel=3)
+        unclear = unclear_layouts(items, self.param_groups)
+        texts = self.warnings() if preset == "default" else []  # the others are somebody's recipe
+        for text in ([unclear] if unclear else []) + texts:
+            warnings.warn(text, stacklevel=3)
 
     def _begin(self) -> None:
         self._core = None
@@ -130,11 +136,13 @@ class Optimizer(torch.optim.Optimizer):
         fields (num_heads, split_sizes, transposed, kind) hold for all its parameters."""
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, got {type(param_group)}")
+        before = self._core
+        if before is not None:
+            param_group = without_prefix(listed([param_group])[0], self._prefix)  # type: ignore[index]
         group = completed(param_group, self.rule, self._given, self._preset, len(self.param_groups))
         super().add_param_group(group)
         for name in set(self.defaults) - set(option_names(group["rule"])):
             del group[name]  # the base class has added the options of the optimizer's own rule
-        before = self._core
         if before is not None:
             try:
                 self._spread.together("add_param_group", self._rebuild)
@@ -143,6 +151,9 @@ class Optimizer(torch.optim.Optimizer):
                 self._install(before)  # other ranks may have refused
                 raise
             self._model.watch(self._bound.tensors)
+            unclear = unclear_layouts([param_group], self.param_groups[-1:])
+            if unclear:
+                warnings.warn(unclear, stacklevel=2)
 
     # ---- The core ------------------------------------------------------------------------------------------------
 
@@ -235,29 +246,17 @@ class Optimizer(torch.optim.Optimizer):
             if found_inf is None:
                 return gradients
             self._bound.check_gradients(gradients)  # before any is divided
-            scaled = self._unscale(gradients, found_inf)
+            scale: Optional[torch.Tensor] = getattr(self, "grad_scale", None)
+            scaled = unscale(gradients, self._bound.local_states, found_inf, scale, self.param_groups)
             gradients = scaled or gradients
             return scaled
 
-        skipped = found_inf is not None and self._host_skips(found_inf)
+        skipped = host_skips(found_inf, self.param_groups)
         if not self._spread.step(lambda: self._bound, prepare, skipped):
             self._rebuild()
             self._bound.step(gradients)  # type: ignore[call-arg]
         self._masters.note_step(self._bound, gradients)
         return not skipped
-
-    def _unscale(
-        self, gradients: List[Optional[torch.Tensor]], found_inf: torch.Tensor
-    ) -> Optional[List[Optional[torch.Tensor]]]:
-        scale: Optional[torch.Tensor] = getattr(self, "grad_scale", None)
-        return unscale(gradients, self._bound.local_states, found_inf, scale, self._skips_nonfinite())
-
-    def _skips_nonfinite(self) -> bool:
-        return all(group.get("skip_nonfinite", True) for group in self.param_groups)
-
-    def _host_skips(self, found_inf: torch.Tensor) -> bool:
-        """Whether the host knows that the step is skipped, as in unscale()."""
-        return (found_inf.device.type == "cpu" or not self._skips_nonfinite()) and found_inf.item() != 0
 
     def _warn_of_thawed(self) -> None:
         thawed = self._model.thawed()
@@ -347,7 +346,7 @@ class Optimizer(torch.optim.Optimizer):
         if not isinstance(self._spread, OneProcess):
             raise Error("an optimizer over ranks cannot be copied or pickled: save its state_dict() and build it anew")
         packed = {tensor: references(state) for tensor, state in self.state.items()}
-        own = {name: getattr(self, name) for name in ("_settings", "_given", "_preset")}
+        own = {name: getattr(self, name) for name in ("_settings", "_given", "_preset", "_prefix")}
         return {**super().__getstate__(), **own, "state": packed}  # type: ignore[misc]
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
