@@ -152,7 +152,7 @@ def completed(
     given = dict(group)
     rule = given.pop("rule", own_rule)
     check_rule(rule)
-    tensors, names, layouts = _parameters(given, index)
+    tensors, names, layouts = _parameters(given, index, preset)
     shared = {name: given.pop(name) for name in LAYOUT_FIELDS if name in given}
     if shared:
         layouts = [layout_of(shared, f"group {index}")] * len(tensors)
@@ -161,7 +161,7 @@ def completed(
     return {"params": tensors, "param_names": names, "layouts": layouts, "rule": rule, **values, **foreign}
 
 
-def _parameters(given: Dict[str, Any], index: int) -> Tuple[List[torch.Tensor], List[str], List[Layout]]:
+def _parameters(given: Dict[str, Any], index: int, preset: str) -> Tuple[List[torch.Tensor], List[str], List[Layout]]:
     """Takes parameters, names and layouts out of a group."""
     params, names, layouts = given.pop("params"), given.pop("param_names", None), given.pop("layouts", None)
     if isinstance(params, torch.Tensor):
@@ -172,7 +172,7 @@ def _parameters(given: Dict[str, Any], index: int) -> Tuple[List[torch.Tensor], 
     if any(is_named(item) or isinstance(item, torch.nn.Module) for item in items):
         if not all(is_named(item) for item in items) and len(items) > 1:
             raise Error(f"group {index}: all parameters must have names, or none")
-        routed = with_layouts(items[0] if isinstance(items[0], torch.nn.Module) else items)
+        routed = with_layouts(items[0] if isinstance(items[0], torch.nn.Module) else items, preset=preset)
         return [r.tensor for r in routed], [r.name for r in routed], [r.layout for r in routed]
     tensors: List[torch.Tensor] = items
     # Tensors without a name are called "group<g>.<i>".
@@ -231,6 +231,12 @@ def carry_names(groups: List[Dict[str, Any]], known: Sequence[BoundParameter]) -
 def form_of_group(group: Mapping[str, Any]) -> Tuple[Any, ...]:
     """What changes when somebody moves parameters between groups, or edits entries besides options."""
     return len(group["params"]), group["rule"], len(group)
+
+
+def unknown_entries(group: Mapping[str, Any], own: Mapping[str, Any]) -> List[str]:
+    """Entries of a saved group that are neither options, nor known to be of others, nor in `own`, the one here."""
+    known = {*option_names(own["rule"]), *_FOREIGN, *own, "format"}
+    return [name for name in group if name not in known]
 
 
 def check_entries(groups: List[Dict[str, Any]], rules: Sequence[Tuple[Dict[str, Any], str]]) -> None:

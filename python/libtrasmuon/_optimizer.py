@@ -11,6 +11,7 @@ from ._gradients import Gradients
 from ._groups import (
     Params,
     active,
+    check_entries,
     completed,
     core_groups,
     group_table,
@@ -20,6 +21,7 @@ from ._groups import (
     prefix_in,
     tensors_in,
     unclear_layouts,
+    unknown_entries,
     without_prefix,
 )
 from ._library import Error
@@ -57,6 +59,7 @@ class Optimizer(torch.optim.Optimizer):
     rule: str = "trasmuon"
     # GradScaler sets found_inf and grad_scale instead of waiting for the GPU, if it can.
     _step_supports_amp_scaling = SCALER_SETS_ATTRIBUTES
+    _copied: Tuple[str, ...] = ("_settings", "_given", "_preset", "_prefix")  # besides groups and state
     _core: Optional[AnyCore] = None
     _spread: Union[OneProcess, "Distribution"]
 
@@ -324,12 +327,16 @@ class Optimizer(torch.optim.Optimizer):
             for parameter, specs, state in zip(core.parameters, core.specs, states if state_dict["state"] else []):
                 check_state(parameter.name, specs, state)
             groups = [loaded_group(own, group) for own, group in zip(self.param_groups, saved)]
+            check_entries(groups, [])
             for group in groups:
                 core_options(group["rule"], group, option_names(group["rule"]))  # checks
             core.set_options(active(groups))
             return core
 
         self._spread.together("load_state_dict", read)
+        for index, (group, own) in enumerate(zip(groups, self.param_groups)):
+            for name in unknown_entries(group, own):  # perhaps an option of a newer version
+                warnings.warn(f"group {index}: {own['rule']} has no option '{name}', it has no influence", stacklevel=2)
         self.param_groups, self._whole_state, self._groups = groups, None, GroupWatch(groups, core)
         if state_dict["state"]:
             for index, state in enumerate(states):
@@ -346,7 +353,7 @@ class Optimizer(torch.optim.Optimizer):
         if not isinstance(self._spread, OneProcess):
             raise Error("an optimizer over ranks cannot be copied or pickled: save its state_dict() and build it anew")
         packed = {tensor: references(state) for tensor, state in self.state.items()}
-        own = {name: getattr(self, name) for name in ("_settings", "_given", "_preset", "_prefix")}
+        own = {name: getattr(self, name) for name in self._copied}
         return {**super().__getstate__(), **own, "state": packed}  # type: ignore[misc]
 
     def __setstate__(self, state: Dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What state_dict() holds of the state, and when it fits."""
+import copy
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import torch
@@ -92,6 +93,8 @@ def saved_groups(state_dict: Mapping[str, Any]) -> List[Dict[str, Any]]:
     if not isinstance(groups, (list, tuple)) or not isinstance(state, Mapping):
         raise Error("load_state_dict: must have 'state' and 'param_groups', as state_dict() returns them")
     for index, group in enumerate(groups):
+        if not isinstance(group, Mapping):
+            raise Error(f"load_state_dict: group {index} must be a dict, got {group!r}")
         found = group.get("format")
         if found is None and all(name in group for name in ("rule", "param_names", "layouts")):
             continue  # torch.distributed.checkpoint's flattened state keeps only the entries of param_groups
@@ -101,7 +104,23 @@ def saved_groups(state_dict: Mapping[str, Any]) -> List[Dict[str, Any]]:
             )
         if found != FORMAT:
             raise Error(f"load_state_dict: group {index}: format must be '{FORMAT}', got '{found}'")
-    return [dict(group) for group in groups]
+    for index, group in enumerate(groups):
+        _check_lists(group, f"load_state_dict: group {index}")
+        for key in group["params"]:
+            if not isinstance(state.get(key, {}), Mapping):
+                raise Error(f"load_state_dict: state of parameter {key} must be a dict, got {state[key]!r}")
+    return [copy.deepcopy(dict(group)) for group in groups]  # options in tensors are not shared
+
+
+def _check_lists(group: Mapping[str, Any], who: str) -> None:
+    for name in ("rule", "params", "param_names", "layouts"):
+        if name not in group:
+            raise Error(f"{who}: has no '{name}'")
+    for name in ("params", "param_names", "layouts"):
+        if not isinstance(group[name], (list, tuple)):
+            raise Error(f"{who}: {name} must be a list, got {group[name]!r}")
+        if len(group[name]) != len(group["params"]):
+            raise Error(f"{who}: {name} must have {len(group['params'])} entries, got {len(group[name])}")
 
 
 def check_groups(own: List[Dict[str, Any]], saved: List[Dict[str, Any]]) -> None:
@@ -117,7 +136,7 @@ def check_groups(own: List[Dict[str, Any]], saved: List[Dict[str, Any]]) -> None
         for name, saved_name in zip(mine["param_names"], theirs["param_names"]):
             if name != saved_name:
                 raise Error(f"{who}: parameter must be '{name}', got '{saved_name}'")
-        for name, layout, saved_layout in zip(mine["param_names"], packed_layouts(mine), theirs["layouts"]):
+        for name, layout, saved_layout in zip(mine["param_names"], packed_layouts(mine), map(str, theirs["layouts"])):
             if layout.replace(_CHANNELS_LAST, "") != saved_layout.replace(_CHANNELS_LAST, ""):
                 raise Error(f"{who}: parameter '{name}': layout must be {layout}, got {saved_layout}")
 
@@ -145,5 +164,4 @@ def loaded_group(own: Mapping[str, Any], saved: Mapping[str, Any]) -> Dict[str, 
     group = {**default_options(own["rule"]), **saved}
     group.pop("format", None)
     group.update({key: own[key] for key in ("params", "param_names", "layouts")})
-    group["betas"] = tuple(group["betas"]) if "betas" in group else None
-    return {key: value for key, value in group.items() if key != "betas" or value is not None}
+    return {key: tuple(value) if key == "betas" and isinstance(value, list) else value for key, value in group.items()}
