@@ -53,27 +53,29 @@ class GradientArray:
         if pointers is None:
             return False
         if pointers != self._lent_pointers:
-            if not self._can_be_read(gradients, pointers):
+            has_none = 0 in pointers
+            if not self._can_be_read(gradients, pointers, has_none):
                 return False
-            self._write(pointers)
+            self._write(pointers, has_none)
         self._lent = gradients
         return True
 
     def lend_any(self, gradients: Gradients, weights: Sequence[torch.Tensor]) -> None:
         """Takes gradients, copies where necessary. Raises Error if one cannot be stepped with."""
         gradients = self._usable(gradients, weights)
-        self._write([0 if gradient is None else gradient.data_ptr() for gradient in gradients])
+        pointers = [0 if gradient is None else gradient.data_ptr() for gradient in gradients]
+        self._write(pointers, 0 in pointers)
         self._lent = gradients  # may be copies, which must live until the step is done
 
-    def _write(self, pointers: List[int]) -> None:
+    def _write(self, pointers: List[int], has_none: bool) -> None:
         self._pointers[:] = array("Q", pointers)
-        self.present = [index for index, pointer in enumerate(pointers) if pointer] if 0 in pointers else None
+        self.present = [index for index, pointer in enumerate(pointers) if pointer] if has_none else None
         self._lent_pointers = pointers
 
-    def _can_be_read(self, gradients: Gradients, pointers: List[int]) -> bool:
+    def _can_be_read(self, gradients: Gradients, pointers: List[int], has_none: bool) -> bool:
         """Whether gradients at new addresses have memory, on the devices of their weights. torch checks the device when
         a gradient is assigned, but not when it or its weight gets other `.data`."""
-        if 0 in pointers:
+        if has_none:
             without = [i for i, pointer in enumerate(pointers) if pointer == 0 and gradients[i] is not None]
             if any(self._sizes[index] > 0 for index in without):
                 return False

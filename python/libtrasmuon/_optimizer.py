@@ -185,12 +185,12 @@ class Optimizer(torch.optim.Optimizer):
         self.state.clear()
         for index, (tensor, state, order) in enumerate(zip(core.tensors, core.states, core.orders)):
             memory = core.memory[index] if state is core.local_states[index] else {}  # not that of DTensors
-            self.state[tensor] = ParameterState(state, order, memory, partial(self._states.read.add, index))
+            self.state[tensor] = ParameterState(state, order, memory, partial(self._states.note_reading, index))
         self._state_dicts = list(self.state.values())
         self._masters = MasterWatch(core)
 
     def _has_same_state(self) -> bool:
-        if same_objects(list(self.state.values()), self._state_dicts):
+        if same_objects(self.state.values(), self._state_dicts):
             return True
         for key in [key for key, value in self.state.items() if value == {}]:  # was read, and is of no parameter
             del self.state[key]

@@ -31,18 +31,16 @@ class ParameterState(Dict[str, Any]):
         self.order = order
         self._memory = memory or {}
         self._note_reading = note_reading
-        self._is_read = False
 
     def _read(self) -> "ParameterState":
-        self._is_read = True
         self._note_reading()
         return self
 
     def references(self) -> Dict[str, Any]:
         """Tensors over the same memory, for others to keep; nothing but their values has an influence here."""
-        if self._is_read or any(name not in self._memory for name in super().keys()):
-            return dict(self)
-        return {name: lent(self._memory[name]) for name in super().keys()}
+        own = dict(super().items())
+        stayed = {n: m for n, m in self._memory.items() if n in own and own[n].data_ptr() == m.data_ptr()}
+        return {n: lent(stayed[n]) if n in stayed else self[n] for n in own}
 
     # ---- Reading -------------------------------------------------------------------------------------------------
 

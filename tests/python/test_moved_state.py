@@ -95,6 +95,22 @@ def test_every_way_to_read_state_is_noted(read):
     assert optimizer.state[weight]["step"].item() == 2
 
 
+def test_state_that_was_only_looked_at_is_forgotten():
+    """Looking at every state tensor in every step would take longer than the rest of a step."""
+    model = mlp()
+    optimizer = TrasMuon(model)
+    norms = [value.float().norm() for state in optimizer.state.values() for value in state.values()]
+    held = optimizer.state[model[0].weight]["momentum"]
+    saved = optimizer.state_dict()
+    assert optimizer._states._read == set(range(6)) and len(norms) > 6
+    train(model, optimizer, 1)
+    assert optimizer._states._read == {0}
+    held.data = torch.full_like(held, 3.0)
+    optimizer.zero_grad(set_to_none=True)
+    optimizer.step()
+    assert (optimizer.state[model[0].weight]["momentum"] == 3).all() and saved
+
+
 def test_state_dicts_refer_to_the_state():
     weight = torch.zeros(4, 4, requires_grad=True)
     optimizer = AdamW([weight])
