@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.optim.Optimizer over a Core."""
 import warnings
-from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 import torch
@@ -185,7 +184,7 @@ class Optimizer(torch.optim.Optimizer):
         self.state.clear()
         for index, (tensor, state, order) in enumerate(zip(core.tensors, core.states, core.orders)):
             memory = core.memory[index] if state is core.local_states[index] else {}  # not that of DTensors
-            self.state[tensor] = ParameterState(state, order, memory, partial(self._states.note_reading, index))
+            self.state[tensor] = ParameterState(state, order, memory, self._states.reader(index))
         self._state_dicts = list(self.state.values())
         self._masters = MasterWatch(core)
 

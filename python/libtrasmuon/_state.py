@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """What state_dict() holds of the state, and when it fits."""
-import copy
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import torch
@@ -109,7 +108,15 @@ def saved_groups(state_dict: Mapping[str, Any]) -> List[Dict[str, Any]]:
         for key in group["params"]:
             if not isinstance(state.get(key, {}), Mapping):
                 raise Error(f"load_state_dict: state of parameter {key} must be a dict, got {state[key]!r}")
-    return [copy.deepcopy(dict(group)) for group in groups]  # options in tensors are not shared
+    return [_copied(group) for group in groups]  # options in tensors are not shared
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone()
+    if isinstance(value, Mapping):
+        return {name: _copied(item) for name, item in value.items()}
+    return type(value)(map(_copied, value)) if type(value) in (list, tuple) else value
 
 
 def _check_lists(group: Mapping[str, Any], who: str) -> None:

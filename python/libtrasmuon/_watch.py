@@ -4,7 +4,7 @@ that was moved, and 16-bit weights that others have written."""
 import sys
 from itertools import chain
 from operator import getitem, is_, itemgetter
-from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Collection, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 import torch
 
@@ -110,9 +110,14 @@ class StateWatch:
         self._tensors: List[torch.Tensor] = []
         self._pointers: List[int] = []
 
-    def note_reading(self, index: int) -> None:
-        self._read.add(index)
-        self._has_news = True
+    def reader(self, index: int) -> Callable[[], None]:
+        """What is to be called when the state of this parameter is read."""
+
+        def note() -> None:
+            self._read.add(index)
+            self._has_news = True
+
+        return note
 
     def has_moved(self) -> bool:
         """Whether some of the state is not where the library writes it."""

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """TrasMuon with the constructor of the authors' package (trasmuon-pytorch 0.1.0, import name `trasmuon`): whoever uses
 theirs changes one import, `from trasmuon import TrasMuon`."""
-import contextlib
-import re
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
@@ -97,8 +95,10 @@ class TrasMuon(Optimizer):
         groups = [part for group in _listed(params) for part in _split(group, given)]
         if not groups:
             raise Error("params: no parameter requires a gradient")
-        with _names_of_the_package():
+        try:
             super().__init__(groups, translated(given), adamw=_adamw(given), preset="released", diagnostics=diagnostics)
+        except Error as error:
+            raise _with_names_of_the_package(error) from None
 
     def add_param_group(self, param_group: Dict[str, Any]) -> None:
         """Adds a group with arguments of the package. One that names a `rule` has options of this library instead."""
@@ -108,29 +108,25 @@ class TrasMuon(Optimizer):
         count = len(self.param_groups)
         try:
             for part in _split(_listed([param_group])[0], self._arguments):
-                with _names_of_the_package():
-                    super().add_param_group(part)
-        except BaseException:  # one part may have been added
-            if len(self.param_groups) != count:
+                super().add_param_group(part)
+        except BaseException as error:
+            if len(self.param_groups) != count:  # one part was added
                 del self.param_groups[count:]
                 self._rebuild()
+            if type(error) is Error:
+                raise _with_names_of_the_package(error) from None
             raise
 
 
 _NO_OPTIONS = ("self", "params", "distributed_mesh", "diagnostics", "__class__")
 
 
-@contextlib.contextmanager
-def _names_of_the_package() -> Iterator[None]:
-    """Errors about options name the arguments of the package."""
-    try:
-        yield
-    except Error as error:
-        rule, colon, text = str(error).partition(": ")
-        if rule != "trasmuon":
-            raise
-        text = re.sub(r"\w+", lambda word: _NAMES.get(word[0], word[0]), text)
-        raise Error(f"released{colon}{text}") from None
+def _with_names_of_the_package(error: Error) -> Error:
+    """An error about options, in terms of the package's arguments."""
+    rule, _, text = str(error).partition(": ")
+    if rule != "trasmuon":
+        return error
+    return Error("released: " + " ".join(_NAMES.get(word, word) for word in text.split(" ")))
 
 
 def _listed(params: Params) -> List[Dict[str, Any]]:

@@ -38,8 +38,8 @@ MOVES = [_through_data, _through_values, _through_sharing, _through_a_shared_sta
 
 @pytest.mark.parametrize("kind", [TrasMuon, AdamW])
 @pytest.mark.parametrize("move", MOVES)
-def test_moved_state_is_followed(move, kind):
-    model, other = mlp(), mlp()
+def test_moved_state_is_followed(move, kind, device):
+    model, other = mlp(device), mlp(device)
     optimizer, plain = kind(model), kind(other)
     for _ in range(4):
         train(model, optimizer, 2)
