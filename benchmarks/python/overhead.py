@@ -58,6 +58,12 @@ def main():
 
     fresh_gradients()
     optimizer.step()
+    watched_model = torch.nn.ModuleList([torch.nn.Linear(8, 8, bias=False) for _ in range(arguments.parameters)])
+    watched = libtrasmuon.TrasMuon(watched_model)
+    for tensor in watched_model.parameters():
+        tensor.grad = torch.ones(8, 8)
+    held = [dict(state) for state in watched.state.values()]  # could be moved, so each step looks where it is
+    watched.step()
     _library.lib.trasmuon_optimizer_step_on_streams = lambda *_: 0
     sgd = torch.optim.SGD(tensors, lr=0.0, foreach=True)
     cases = {
@@ -65,6 +71,7 @@ def main():
         "new gradients each step": (optimizer.step, fresh_gradients),
         "new learning rate each step": (optimizer.step, next_rate),
         "after a backward pass": (optimizer.step, backward),
+        f"state held, {sum(map(len, held))} tensors": (watched.step, lambda: None),
         "torch SGD, foreach": (sgd.step, lambda: None),
         "torch SGD, new gradients": (sgd.step, fresh_gradients),
         "torch SGD, after a backward pass": (sgd.step, backward),

@@ -43,6 +43,11 @@ class VersionBumper:
 disable_compile: Callable[[Any], Any] = getattr(torch, "_disable_dynamo", lambda function: function)
 
 
+# How GradScaler.step() treats optimizers that divide gradients themselves: it tells them in attributes. Before 2.0 it
+# passes itself to their step(), which others than torch's own must not rely on; so it has to divide there.
+SCALER_SETS_ATTRIBUTES = "found_inf" in torch.cuda.amp.GradScaler.step.__code__.co_names
+
+
 def multiply_(tensors: List[torch.Tensor], factor: torch.Tensor) -> None:
     """Multiplies tensors in place by a scalar tensor on their device, without a host sync."""
     try:

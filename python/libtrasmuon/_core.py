@@ -13,11 +13,12 @@ from ._compat import VersionBumper
 from ._gradients import GradientArray, Gradients
 from ._layouts import Layout
 from ._library import Error, StateCallback, check, handle_of, lib, number_of, text_of
-from ._options import core_fields, core_options
+from ._options import core_fields, core_options, is_fixed
 from ._state import StateSpec, copy_state
-from ._tensors import TORCH_DTYPES, current_streams, device_number, weight_view
+from ._tensors import TORCH_DTYPES, current_streams, device_number, lent, weight_view
 
 _data_ptr: Any = torch.Tensor.data_ptr
+_UNKNOWN = object()  # the value of an option in the library
 
 StateTensors = Dict[str, torch.Tensor]
 
@@ -55,12 +56,18 @@ class CoreGroup(NamedTuple):
 
 
 class Master(NamedTuple):
-    """A 16-bit weight with its f32 master. `version` changes when somebody writes to the weight."""
+    """A 16-bit weight with its f32 master. `version` changes when somebody writes to the weight, but for writes through
+    its `.data`, which autograd does not count."""
 
     parameter: int
     weight: torch.Tensor
     master: torch.Tensor
     version: Any
+
+
+def version_of(weight: torch.Tensor) -> Tuple[int, int]:
+    """What tells that a weight was written, or given other memory."""
+    return weight._version, weight.data_ptr()
 
 
 def form_of(tensor: torch.Tensor) -> Tuple[Any, ...]:
@@ -85,14 +92,15 @@ class Core:
     ) -> None:
         self.parameters = [parameter for group in groups for parameter in group.parameters]
         self.tensors = [parameter.tensor for parameter in self.parameters]
-        self.states: List[StateTensors] = [{} for _ in self.parameters]
+        self.memory: List[StateTensors] = [{} for _ in self.parameters]  # what the library uses; nobody else has it
+        self.states: List[StateTensors] = [{} for _ in self.parameters]  # the same memory, for users
         self.specs: List[Dict[str, StateSpec]] = [{} for _ in self.parameters]
         self.local_states = self.states  # where weights are DTensors, so are `states`
         self.rules = [group.rule for group in groups for _ in group.parameters]
         self._rules = [(group.rule, list(group.option_names)) for group in groups]
         self._values = [[group.options[name] for name in names] for group, (_, names) in zip(groups, self._rules)]
-        self._tensor_names = [  # options in tensors, whose contents may change
-            [name for name, value in zip(names, values) if isinstance(value, torch.Tensor)]
+        self._mutable = [  # options whose contents may change
+            [name for name, value in zip(names, values) if not is_fixed(value)]
             for (_, names), values in zip(self._rules, self._values)
         ]
         self._views: List[_library.Tensor] = []
@@ -127,7 +135,7 @@ class Core:
                 if not keeps(index):
                     return self._scratch_for(known, self.tensors[index].device)
                 tensor = torch.empty(shape, dtype=known.dtype, device=self.tensors[index].device)
-                self.states[index][name.decode()] = tensor
+                self.memory[index][name.decode()], self.states[index][name.decode()] = tensor, lent(tensor)
                 return tensor.data_ptr()
             except BaseException as failure:  # cannot pass through C
                 failures.append(failure)
@@ -230,15 +238,13 @@ class Core:
     def set_options(self, groups: Sequence[Mapping[str, Any]]) -> None:
         """Passes on the entries of parameter groups that have changed."""
         for number, (group, (rule, names)) in enumerate(zip(groups, self._rules)):
-            values, known, tensors = (
-                list(map(group.__getitem__, names)),
-                self._values[number],
-                self._tensor_names[number],
-            )
-            if not tensors and all(map(is_, values, known)):
+            values, known, mutable = list(map(group.__getitem__, names)), self._values[number], self._mutable[number]
+            if not mutable and all(map(is_, values, known)):
                 continue
             pairs = zip(names, values, known)
-            changed = [name for name, now, before in pairs if now is not before or name in tensors]
+            changed = [name for name, now, before in pairs if now is not before or name in mutable]
+            # If one is refused the library has those before it, so that all have to be set the next time.
+            self._values[number] = [_UNKNOWN] * len(names)
             try:
                 for name in changed:
                     for field, value in core_fields(rule, name, group[name]):
@@ -247,7 +253,7 @@ class Core:
                 options = core_options(rule, group, names)
                 check(lib.trasmuon_optimizer_set_options(self.handle, number, options))
             self._values[number] = values
-            self._tensor_names[number] = [name for name in changed if isinstance(group[name], torch.Tensor)]
+            self._mutable[number] = [name for name in changed if not is_fixed(group[name])]
 
     def _set(self, group: int, field: str, value: Any) -> None:
         if isinstance(value, str):
@@ -307,14 +313,14 @@ class Core:
 
     def masters(self) -> List[Master]:
         """The parameters that have master weights."""
-        found = enumerate(zip(self.tensors, self.states))
+        found = enumerate(zip(self.tensors, self.memory))
         return [
-            Master(i, tensor, state["master"], tensor._version) for i, (tensor, state) in found if "master" in state
+            Master(i, tensor, state["master"], version_of(tensor)) for i, (tensor, state) in found if "master" in state
         ]
 
     def load_state(self, index: int, saved: Mapping[str, Any]) -> None:
         """Copies the saved state of a parameter, which has the shapes of `specs`."""
-        copy_state(saved, self.states[index], f"parameter '{self.parameters[index].name}'")
+        copy_state(saved, self.memory[index], f"parameter '{self.parameters[index].name}'")
 
     # ---- After a step --------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ _WORDS = ctypes.sizeof(_library.Tensor) // 8  # of 64 bits in struct trasmuon_te
 _data_ptr: Any = torch.Tensor.data_ptr
 _is_contiguous: Any = torch.Tensor.is_contiguous
 _numel: Any = torch.Tensor.numel
+_device_of: Any = torch.Tensor.get_device  # a number; -1 is the CPU
 
 
 class GradientArray:
@@ -37,6 +38,7 @@ class GradientArray:
             target.dtype, target.rank, target.shape = view.dtype, view.rank, view.shape
         self._pointers = memoryview(self._memory).cast("Q")[::_WORDS]
         self._sizes = list(map(_numel, weights))
+        self._devices = list(map(_device_of, weights))
         self._singles = [index for index, size in enumerate(self._sizes) if size == 1]
         # No gradient is plain whose weight is stored in another order.
         self._dtypes = [None if order else weight.dtype for order, weight in zip(orders, weights)]
@@ -48,21 +50,39 @@ class GradientArray:
     def lend(self, gradients: Gradients) -> bool:
         """Takes gradients that need nothing but their pointers; False if there are others."""
         pointers = self._plain_pointers(gradients)
-        if pointers is not None:
-            self._write(gradients, pointers)
-        return pointers is not None
+        if pointers is None:
+            return False
+        if pointers != self._lent_pointers:
+            has_none = 0 in pointers
+            if not self._can_be_read(gradients, pointers, has_none):
+                return False
+            self._write(pointers, has_none)
+        self._lent = gradients
+        return True
 
     def lend_any(self, gradients: Gradients, weights: Sequence[torch.Tensor]) -> None:
         """Takes gradients, copies where necessary. Raises Error if one cannot be stepped with."""
         gradients = self._usable(gradients, weights)
-        self._write(gradients, [0 if gradient is None else gradient.data_ptr() for gradient in gradients])
-
-    def _write(self, gradients: Gradients, pointers: List[int]) -> None:
+        pointers = [0 if gradient is None else gradient.data_ptr() for gradient in gradients]
+        self._write(pointers, 0 in pointers)
         self._lent = gradients  # may be copies, which must live until the step is done
-        if pointers != self._lent_pointers:
-            self._pointers[:] = array("Q", pointers)
-            self.present = [index for index, pointer in enumerate(pointers) if pointer] if 0 in pointers else None
-            self._lent_pointers = pointers
+
+    def _write(self, pointers: List[int], has_none: bool) -> None:
+        self._pointers[:] = array("Q", pointers)
+        self.present = [index for index, pointer in enumerate(pointers) if pointer] if has_none else None
+        self._lent_pointers = pointers
+
+    def _can_be_read(self, gradients: Gradients, pointers: List[int], has_none: bool) -> bool:
+        """Whether gradients at new addresses have memory, on the devices of their weights. torch checks the device when
+        a gradient is assigned, but not when it or its weight gets other `.data`."""
+        if has_none:
+            without = [i for i, pointer in enumerate(pointers) if pointer == 0 and gradients[i] is not None]
+            if any(self._sizes[index] > 0 for index in without):
+                return False
+        if not torch.cuda.is_initialized():
+            return True
+        pairs = zip(gradients, self._devices)
+        return all(gradient is None or _device_of(gradient) == device for gradient, device in pairs)
 
     def release(self) -> None:
         self._lent = []

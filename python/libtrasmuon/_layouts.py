@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a weight is read as matrices: heads, fused projections, experts, convolutions, [in, out] storage."""
+import operator
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
@@ -51,14 +52,14 @@ class Layout(NamedTuple):
         if self.split_sizes is None and self.num_heads is None:
             return []
         rows = self.rows(weight)
-        parts = self.split_sizes if self.split_sizes is not None else 1
+        parts = _whole_numbers(self.split_sizes, "split_sizes", who)
         if isinstance(parts, int):
-            parts = [_quotient(rows, parts, "split_sizes", who)] * parts
+            parts = (_quotient(rows, parts, "split_sizes", who),) * parts
         if sum(parts) != rows:
             raise Error(f"{who}: split_sizes must sum to the {rows} output rows, got {list(parts)}")
-        heads = self.num_heads if self.num_heads is not None else 1
+        heads = _whole_numbers(self.num_heads, "num_heads", who)
         if isinstance(heads, int):
-            heads = [heads] * len(parts)
+            heads = (heads,) * len(parts)
         if len(heads) != len(parts):
             raise Error(f"{who}: num_heads must be one number or one for each of {len(parts)} parts, got {list(heads)}")
         return [_quotient(part, count, "num_heads", who) for part, count in zip(parts, heads) for _ in range(count)]
@@ -67,6 +68,29 @@ class Layout(NamedTuple):
         """For tables and checkpoints: "automatic", "flatten", "automatic transposed 64 64 64"."""
         words = [self.kind] + (["transposed"] if self.transposed else [])
         return " ".join(words + [str(size) for size in self.row_blocks(weight)])
+
+
+def _whole_numbers(value: Any, field: str, who: str) -> Union[int, Tuple[int, ...]]:
+    """A field of a layout: one whole number, or several; 1 for None."""
+    if value is None:
+        return 1
+    try:
+        if isinstance(value, (bool, str, bytes, set, frozenset, Mapping)):
+            raise TypeError
+        single = _index(value)
+        numbers = tuple(map(operator.index, value)) if single is None else (single,)
+    except TypeError:
+        raise Error(f"{who}: {field} must be a whole number or several, got {value!r}") from None
+    if any(number < 1 for number in numbers):
+        raise Error(f"{who}: {field} must be > 0, got {value!r}")
+    return numbers if single is None else single
+
+
+def _index(value: Any) -> Optional[int]:
+    try:
+        return operator.index(value)
+    except TypeError:  # a list, or an array of several
+        return None
 
 
 def _quotient(rows: int, count: int, what: str, who: str) -> int:
@@ -79,13 +103,20 @@ LAYOUT_FIELDS = Layout._fields
 
 
 def layout_of(value: Union[Layout, Mapping[str, Any]], who: str) -> Layout:
-    """A Layout, or a dict of its fields, as a Layout."""
-    if isinstance(value, Layout):
-        return value
-    for name in value:
+    """A Layout, or a dict of its fields, as a Layout of plain Python types. Raises Error if a field has another type."""
+    if not isinstance(value, (Layout, Mapping)):
+        raise Error(f"{who}: must be a Layout or a dict of its fields, got {value!r}")
+    for name in value if isinstance(value, Mapping) else ():
         if name not in LAYOUT_FIELDS:
             raise Error(f"{who}: unknown layout field '{name}', known: {', '.join(LAYOUT_FIELDS)}")
-    return Layout(**value)
+    layout = value if isinstance(value, Layout) else Layout(**value)
+    if not isinstance(layout.transposed, bool):
+        raise Error(f"{who}: transposed must be True or False, got {layout.transposed!r}")
+    sizes, heads = layout.split_sizes, layout.num_heads
+    return layout._replace(
+        split_sizes=sizes if sizes is None else _whole_numbers(sizes, "split_sizes", who),
+        num_heads=heads if heads is None else _whole_numbers(heads, "num_heads", who),
+    )
 
 
 def module_layouts(model: torch.nn.Module) -> Dict[int, Layout]:

@@ -1,23 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.optim.Optimizer over a Core."""
 import warnings
-from itertools import chain
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 import torch
 
-from ._compat import disable_compile
+from ._compat import SCALER_SETS_ATTRIBUTES, disable_compile
 from ._gradients import Gradients
-from ._groups import Params, completed, core_groups, group_table, initial_groups, listed, option_names, tensors_in
+from ._groups import (
+    Params,
+    active,
+    check_entries,
+    completed,
+    core_groups,
+    group_table,
+    initial_groups,
+    listed,
+    option_names,
+    prefix_in,
+    tensors_in,
+    unclear_layouts,
+    unknown_entries,
+    without_prefix,
+)
 from ._library import Error
 from ._one_process import AnyCore, OneProcess, spread
 from ._options import core_options, merged
+from ._parameter_state import ParameterState, references
 from ._routing import Layouts
-from ._scaling import unscale
+from ._scaling import host_skips, unscale
 from ._state import (
     FORMAT,
-    ParameterState,
     check_groups,
     check_state,
     loaded_group,
@@ -26,15 +39,13 @@ from ._state import (
     saved_groups,
     saved_states,
 )
-from ._watch import MasterWatch, ModelWatch, same_objects
+from ._watch import GroupWatch, MasterWatch, ModelWatch, StateWatch, same_objects
 
 if TYPE_CHECKING:
     from ._distributed import Distribution
     from ._distributed.owners import Ownership
 
 Callback = Callable[["Optimizer", int], None]
-
-_params_of = itemgetter("params")
 
 
 class Optimizer(torch.optim.Optimizer):
@@ -45,8 +56,9 @@ class Optimizer(torch.optim.Optimizer):
     """
 
     rule: str = "trasmuon"
-    # GradScaler sets found_inf and grad_scale instead of waiting for the GPU.
-    _step_supports_amp_scaling = True
+    # GradScaler sets found_inf and grad_scale instead of waiting for the GPU, if it can.
+    _step_supports_amp_scaling = SCALER_SETS_ATTRIBUTES
+    _copied: Tuple[str, ...] = ("_settings", "_given", "_preset", "_prefix")  # besides groups and state
     _core: Optional[AnyCore] = None
     _spread: Union[OneProcess, "Distribution"]
 
@@ -70,6 +82,8 @@ class Optimizer(torch.optim.Optimizer):
         self._given: Dict[str, Mapping[str, Any]] = {"adamw": dict(adamw or {}), self.rule: dict(options)}
         self._begin()
         items = listed(params)
+        self._prefix = prefix_in(items)
+        items = without_prefix(items, self._prefix)
         self._spread = spread(tensors_in(items), process_group, device_mesh, distributed)
 
         def build() -> AnyCore:
@@ -80,9 +94,10 @@ class Optimizer(torch.optim.Optimizer):
         self._spread.together(f"{type(self).__name__}()", build)
         self._model = ModelWatch(items, follows=not self._spread.sharded)  # FSDP puts other tensors into the model
         self._model.watch(self._bound.tensors)
-        if preset == "default":  # the others are somebody's recipe
-            for text in self.warnings():
-                warnings.warn(text, stacklevel=3)
+        unclear = unclear_layouts(items, self.param_groups)
+        texts = self.warnings() if preset == "default" else []  # the others are somebody's recipe
+        for text in ([unclear] if unclear else []) + texts:
+            warnings.warn(text, stacklevel=3)
 
     def _begin(self) -> None:
         self._core = None
@@ -98,7 +113,8 @@ class Optimizer(torch.optim.Optimizer):
     @property
     def applied_steps(self) -> int:
         """The number of steps that were written to the weights of this process since the optimizer was built. A step
-        that raised is not among them: weights and state are those before it."""
+        that raised is not among them: weights and state are those before it. One that GradScaler skipped is only if
+        found_inf is on a GPU, for which the host does not wait."""
         return self._applied
 
     def ownership(self) -> "Ownership":
@@ -122,11 +138,13 @@ class Optimizer(torch.optim.Optimizer):
         fields (num_heads, split_sizes, transposed, kind) hold for all its parameters."""
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, got {type(param_group)}")
+        before = self._core
+        if before is not None:
+            param_group = without_prefix(listed([param_group])[0], self._prefix)  # type: ignore[index]
         group = completed(param_group, self.rule, self._given, self._preset, len(self.param_groups))
         super().add_param_group(group)
         for name in set(self.defaults) - set(option_names(group["rule"])):
             del group[name]  # the base class has added the options of the optimizer's own rule
-        before = self._core
         if before is not None:
             try:
                 self._spread.together("add_param_group", self._rebuild)
@@ -135,6 +153,9 @@ class Optimizer(torch.optim.Optimizer):
                 self._install(before)  # other ranks may have refused
                 raise
             self._model.watch(self._bound.tensors)
+            unclear = unclear_layouts([param_group], self.param_groups[-1:])
+            if unclear:
+                warnings.warn(unclear, stacklevel=2)
 
     # ---- The core ------------------------------------------------------------------------------------------------
 
@@ -147,6 +168,8 @@ class Optimizer(torch.optim.Optimizer):
     def _rebuild(self) -> AnyCore:
         """Builds the core over the groups as they are now. State in self.state is carried over."""
         before = {id(tensor): state for tensor, state in self.state.items()}
+        if self._core is not None:
+            self._groups.carry_names(self.param_groups)
         core = self._spread.build(core_groups(self.param_groups), self._settings, self._core)
         for index, (tensor, parameter, order) in enumerate(zip(core.tensors, core.parameters, core.orders)):
             core.load_state(index, reordered(before.get(id(tensor), {}), tensor, parameter.layout, order))
@@ -156,22 +179,29 @@ class Optimizer(torch.optim.Optimizer):
     def _install(self, core: AnyCore) -> None:
         """Takes a core with its state."""
         self._core, self._whole_state = core, None
+        self._groups = GroupWatch(self.param_groups, core)
+        self._states = StateWatch(core)
         self.state.clear()
-        for tensor, state, order in zip(core.tensors, core.states, core.orders):
-            self.state[tensor] = ParameterState(state, order)
+        for index, (tensor, state, order) in enumerate(zip(core.tensors, core.states, core.orders)):
+            memory = core.memory[index] if state is core.local_states[index] else {}  # not that of DTensors
+            self.state[tensor] = ParameterState(state, order, memory, self._states.reader(index))
         self._state_dicts = list(self.state.values())
         self._masters = MasterWatch(core)
+
+    def _has_same_state(self) -> bool:
+        if same_objects(self.state.values(), self._state_dicts):
+            return True
+        for key in [key for key, value in self.state.items() if value == {}]:  # was read, and is of no parameter
+            del self.state[key]
+        return same_objects(list(map(self.state.get, self._bound.tensors)), self._state_dicts)
 
     def _follow(self) -> None:
         """Follows groups, parameters, memory and state that were changed since the last step: torch does not tell."""
         replaced = self._model.replaced()
         if replaced:
             self._adopt(replaced)
-        parameters = list(chain.from_iterable(map(_params_of, self.param_groups)))
-        has_same = same_objects(parameters, self._bound.tensors) and same_objects(
-            list(self.state.values()), self._state_dicts
-        )
-        if not has_same or not self._bound.follow_weights():
+        has_same = self._groups.stay(self.param_groups) and self._has_same_state()
+        if not has_same or self._states.has_moved() or not self._bound.follow_weights():
             self._spread.check_rebuild(self._bound, has_same)
             self._rebuild()
         self._masters.follow(self._bound)
@@ -195,42 +225,40 @@ class Optimizer(torch.optim.Optimizer):
             with torch.enable_grad():
                 loss = closure()
         self._is_as_built = False
-        self._step()
-        self._applied += 1
+        applied = self._step()
         self._whole_state = None
         self._warn_of_thawed()
-        for callback, every in self._callbacks:
-            if self._applied % every == 0:
-                callback(self, self._applied)
+        if applied:
+            self._applied += 1
+            for callback, every in self._callbacks:
+                if self._applied % every == 0:
+                    callback(self, self._applied)
         return loss
 
-    def _step(self) -> None:
+    def _step(self) -> bool:
+        """Returns whether the host does not know that the step is skipped."""
         found_inf = self._spread.agreed(f"step {self._applied + 1}", getattr(self, "found_inf", None))
         gradients: List[Optional[torch.Tensor]] = []
 
         def prepare() -> Optional[Gradients]:
             nonlocal gradients
             self._follow()
-            self._bound.set_options(self.param_groups)
+            self._bound.set_options(active(self.param_groups))
             gradients = self._bound.gradients()
-            return gradients if found_inf is None or self._unscale(gradients, found_inf) else None
+            if found_inf is None:
+                return gradients
+            self._bound.check_gradients(gradients)  # before any is divided
+            scale: Optional[torch.Tensor] = getattr(self, "grad_scale", None)
+            scaled = unscale(gradients, self._bound.local_states, found_inf, scale, self.param_groups)
+            gradients = scaled or gradients
+            return scaled
 
-        skipped = found_inf is not None and self._host_skips(found_inf)
+        skipped = host_skips(found_inf, self.param_groups)
         if not self._spread.step(lambda: self._bound, prepare, skipped):
             self._rebuild()
             self._bound.step(gradients)  # type: ignore[call-arg]
         self._masters.note_step(self._bound, gradients)
-
-    def _unscale(self, gradients: List[Optional[torch.Tensor]], found_inf: torch.Tensor) -> bool:
-        scale: Optional[torch.Tensor] = getattr(self, "grad_scale", None)
-        return unscale(gradients, self._bound.local_states, found_inf, scale, self._skips_nonfinite())
-
-    def _skips_nonfinite(self) -> bool:
-        return all(group.get("skip_nonfinite", True) for group in self.param_groups)
-
-    def _host_skips(self, found_inf: torch.Tensor) -> bool:
-        """Whether the host knows that the step is skipped, as in unscale()."""
-        return (found_inf.device.type == "cpu" or not self._skips_nonfinite()) and found_inf.item() != 0
+        return not skipped
 
     def _warn_of_thawed(self) -> None:
         thawed = self._model.thawed()
@@ -246,7 +274,7 @@ class Optimizer(torch.optim.Optimizer):
         follow on torch's current streams. Raises Error if parameters or the stages of a step have changed since."""
         if not self._bound.follow_weights():
             raise Error("refresh_recorded: parameters must be as they were when the step was captured; capture again")
-        self._bound.set_options(self.param_groups)
+        self._bound.set_options(active(self.param_groups))
         self._bound.refresh_recorded()
 
     # ---- State dicts, pickling -----------------------------------------------------------------------------------
@@ -260,11 +288,17 @@ class Optimizer(torch.optim.Optimizer):
                 "state_dict: this rank keeps the state of the parameters that it owns; call consolidate_state_dict() on "
                 "all ranks after the last step, then state_dict() on the rank that it names (0 by default)"
             )
-        found = super().state_dict()
+        self._groups.carry_names(self.param_groups)
+        present, state = {id(tensor) for group in self.param_groups for tensor in group["params"]}, self.state
+        self.state = {key: state[key] for key in state if not isinstance(key, torch.Tensor) or id(key) in present}
+        try:
+            found = super().state_dict()
+        finally:
+            self.state = state
         if isinstance(found.get("state"), dict) and "param_groups" in found:
             if self._spread.partial or self._whole_state is not None:
                 found["state"] = dict(enumerate(self._whole_state or []))
-            found["state"] = {key: dict(value) for key, value in found["state"].items()}
+            found["state"] = {key: references(value) for key, value in found["state"].items()}
             for own, group in zip(self.param_groups, found["param_groups"]):
                 group["layouts"], group["format"] = packed_layouts(own), FORMAT
         return found
@@ -292,13 +326,17 @@ class Optimizer(torch.optim.Optimizer):
             for parameter, specs, state in zip(core.parameters, core.specs, states if state_dict["state"] else []):
                 check_state(parameter.name, specs, state)
             groups = [loaded_group(own, group) for own, group in zip(self.param_groups, saved)]
+            check_entries(groups, [])
             for group in groups:
                 core_options(group["rule"], group, option_names(group["rule"]))  # checks
-            core.set_options(groups)
+            core.set_options(active(groups))
             return core
 
         self._spread.together("load_state_dict", read)
-        self.param_groups, self._whole_state = groups, None
+        for index, (group, own) in enumerate(zip(groups, self.param_groups)):
+            for name in unknown_entries(group, own):  # perhaps an option of a newer version
+                warnings.warn(f"group {index}: {own['rule']} has no option '{name}', it has no influence", stacklevel=2)
+        self.param_groups, self._whole_state, self._groups = groups, None, GroupWatch(groups, core)
         if state_dict["state"]:
             for index, state in enumerate(states):
                 core.load_state(index, state)
@@ -313,8 +351,8 @@ class Optimizer(torch.optim.Optimizer):
     def __getstate__(self) -> Dict[str, Any]:
         if not isinstance(self._spread, OneProcess):
             raise Error("an optimizer over ranks cannot be copied or pickled: save its state_dict() and build it anew")
-        packed = {tensor: dict(state) for tensor, state in self.state.items()}
-        own = {name: getattr(self, name) for name in ("_settings", "_given", "_preset")}
+        packed = {tensor: references(state) for tensor, state in self.state.items()}
+        own = {name: getattr(self, name) for name in self._copied}
         return {**super().__getstate__(), **own, "state": packed}  # type: ignore[misc]
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
@@ -327,6 +365,7 @@ class Optimizer(torch.optim.Optimizer):
 
     def table(self) -> str:
         """Parameters with rule, shape and layout, one per line."""
+        self._groups.carry_names(self.param_groups)
         return group_table(self.param_groups)
 
     def diagnostics(self) -> Dict[str, List[Dict[str, float]]]:

@@ -194,6 +194,11 @@ def merged(rule: str, given: Mapping[str, Any], preset: str = "default") -> Dict
     return values
 
 
+def is_fixed(value: Any) -> bool:
+    """Whether a value of an option cannot change in place, as tensors and lists can."""
+    return isinstance(value, (int, float, str)) or (isinstance(value, tuple) and all(map(is_fixed, value)))
+
+
 def core_fields(rule: str, name: str, value: Any) -> List[Tuple[str, Union[str, float]]]:
     """An entry of a parameter group as fields of the library: betas are two of them."""
     if name == "betas":
@@ -206,7 +211,9 @@ def core_fields(rule: str, name: str, value: Any) -> List[Tuple[str, Union[str, 
                 value = "; ".join(", ".join(repr(float(x)) for x in triple) for triple in value)
             else:
                 value = float(value)  # waits for the GPU if it is a tensor there
-        except (TypeError, ValueError, RuntimeError):
+        except (TypeError, ValueError, RuntimeError) as reason:
+            if isinstance(value, torch.Tensor) and value.numel() == 1 and not value.is_complex():
+                raise Error(f"{rule}: {name} is a tensor that cannot be read now: {reason}") from reason
             raise Error(f"{rule}: {name} must be a number or a text, got {value!r}") from None
     return [(name, value)]
 

@@ -58,9 +58,12 @@ def is_named(item: Any) -> bool:
     return isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)
 
 
-def with_layouts(source: Union[torch.nn.Module, Named], layouts: Optional[Layouts] = None) -> List[Routed]:
-    """All trainable parameters with the layouts that modules, names and `layouts` (by pattern, the last wins) say.
-    Parameters that are frozen, so that they need no state, or empty are left out."""
+def with_layouts(
+    source: Union[torch.nn.Module, Named], layouts: Optional[Layouts] = None, preset: str = "default"
+) -> List[Routed]:
+    """All trainable parameters with the layouts that modules, names and `layouts` (by pattern, the last wins) say; with
+    the preset "released" only `layouts`, since the authors' package takes every matrix as it is. Parameters that are
+    frozen, so that they need no state, or empty are left out."""
     trainable = [(name, tensor) for name, tensor in named_tensors(source) if tensor.requires_grad]
     for name, tensor in trainable:
         if torch.nn.parameter.is_lazy(tensor):
@@ -72,7 +75,7 @@ def with_layouts(source: Union[torch.nn.Module, Named], layouts: Optional[Layout
     routed = []
     for name, tensor in pairs:
         layout = known.get(id(tensor)) or name_layout(name, tuple(tensor.shape)) or Layout()
-        routed.append(Routed(name, tensor, layout))
+        routed.append(Routed(name, tensor, Layout() if preset == "released" else layout))
     for pattern, value in (layouts or {}).items():
         layout = layout_of(value, f"layout '{pattern}'")
         hits = [i for i, item in enumerate(routed) if fnmatchcase(item.name, pattern)]
@@ -130,7 +133,7 @@ def route(
 ) -> Tuple[List[Routed], List[Routed], str]:
     """Parameters for the matrix rule, parameters for AdamW, and a table of both with the reasons. The preset
     "released" sends everything with two dimensions to the matrix rule, as the authors' package does."""
-    routed = with_layouts(source, layouts)
+    routed = with_layouts(source, layouts, preset)
     released = preset == "released"
     changes = {**({} if released else _embeddings(source)), **(overrides or {})}
     families, table = _classify(routed, changes, "released" if released else "default")

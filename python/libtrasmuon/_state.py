@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State in optimizer.state, and what state_dict() holds of it."""
+"""What state_dict() holds of the state, and when it fits."""
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import torch
@@ -7,6 +7,7 @@ import torch
 from ._layouts import Layout
 from ._library import Error
 from ._options import default_options
+from ._parameter_state import ParameterState
 from ._tensors import storage_order
 
 FORMAT = "libtrasmuon 1"
@@ -18,35 +19,6 @@ class StateSpec(NamedTuple):
 
     dtype: torch.dtype
     shape: Tuple[int, ...]
-
-
-class ParameterState(Dict[str, Any]):
-    """State of one parameter: momentum, v_row, ... The library uses the memory of these tensors, so assigning to a name
-    copies the values. `order` is that in which the weight is stored, as storage_order() tells."""
-
-    def __init__(self, tensors: Mapping[str, Any], order: Optional[Tuple[int, ...]]) -> None:
-        super().__init__(tensors)
-        self.order = order
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        bound = self.get(name)
-        if isinstance(bound, torch.Tensor) and isinstance(value, torch.Tensor) and value is not bound:
-            if value.shape != bound.shape:
-                raise Error(f"state '{name}': shape must be {list(bound.shape)}, got {list(value.shape)}")
-            with torch.no_grad():
-                bound.copy_(value)
-            return
-        super().__setitem__(name, value)
-
-    def update(self, *others: Any, **named: Any) -> None:
-        for name, value in dict(*others, **named).items():
-            self[name] = value
-
-    def __reduce__(self) -> Any:
-        return (dict, (dict(self),))
-
-    def __deepcopy__(self, memo: Any) -> Dict[str, Any]:
-        return {name: value.clone() if isinstance(value, torch.Tensor) else value for name, value in self.items()}
 
 
 def copy_state(saved: Mapping[str, Any], own: Mapping[str, torch.Tensor], who: str) -> None:
@@ -120,6 +92,8 @@ def saved_groups(state_dict: Mapping[str, Any]) -> List[Dict[str, Any]]:
     if not isinstance(groups, (list, tuple)) or not isinstance(state, Mapping):
         raise Error("load_state_dict: must have 'state' and 'param_groups', as state_dict() returns them")
     for index, group in enumerate(groups):
+        if not isinstance(group, Mapping):
+            raise Error(f"load_state_dict: group {index} must be a dict, got {group!r}")
         found = group.get("format")
         if found is None and all(name in group for name in ("rule", "param_names", "layouts")):
             continue  # torch.distributed.checkpoint's flattened state keeps only the entries of param_groups
@@ -129,7 +103,31 @@ def saved_groups(state_dict: Mapping[str, Any]) -> List[Dict[str, Any]]:
             )
         if found != FORMAT:
             raise Error(f"load_state_dict: group {index}: format must be '{FORMAT}', got '{found}'")
-    return [dict(group) for group in groups]
+    for index, group in enumerate(groups):
+        _check_lists(group, f"load_state_dict: group {index}")
+        for key in group["params"]:
+            if not isinstance(state.get(key, {}), Mapping):
+                raise Error(f"load_state_dict: state of parameter {key} must be a dict, got {state[key]!r}")
+    return [_copied(group) for group in groups]  # options in tensors are not shared
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone()
+    if isinstance(value, Mapping):
+        return {name: _copied(item) for name, item in value.items()}
+    return type(value)(map(_copied, value)) if type(value) in (list, tuple) else value
+
+
+def _check_lists(group: Mapping[str, Any], who: str) -> None:
+    for name in ("rule", "params", "param_names", "layouts"):
+        if name not in group:
+            raise Error(f"{who}: has no '{name}'")
+    for name in ("params", "param_names", "layouts"):
+        if not isinstance(group[name], (list, tuple)):
+            raise Error(f"{who}: {name} must be a list, got {group[name]!r}")
+        if len(group[name]) != len(group["params"]):
+            raise Error(f"{who}: {name} must have {len(group['params'])} entries, got {len(group[name])}")
 
 
 def check_groups(own: List[Dict[str, Any]], saved: List[Dict[str, Any]]) -> None:
@@ -145,7 +143,7 @@ def check_groups(own: List[Dict[str, Any]], saved: List[Dict[str, Any]]) -> None
         for name, saved_name in zip(mine["param_names"], theirs["param_names"]):
             if name != saved_name:
                 raise Error(f"{who}: parameter must be '{name}', got '{saved_name}'")
-        for name, layout, saved_layout in zip(mine["param_names"], packed_layouts(mine), theirs["layouts"]):
+        for name, layout, saved_layout in zip(mine["param_names"], packed_layouts(mine), map(str, theirs["layouts"])):
             if layout.replace(_CHANNELS_LAST, "") != saved_layout.replace(_CHANNELS_LAST, ""):
                 raise Error(f"{who}: parameter '{name}': layout must be {layout}, got {saved_layout}")
 
@@ -173,5 +171,4 @@ def loaded_group(own: Mapping[str, Any], saved: Mapping[str, Any]) -> Dict[str, 
     group = {**default_options(own["rule"]), **saved}
     group.pop("format", None)
     group.update({key: own[key] for key in ("params", "param_names", "layouts")})
-    group["betas"] = tuple(group["betas"]) if "betas" in group else None
-    return {key: value for key, value in group.items() if key != "betas" or value is not None}
+    return {key: tuple(value) if key == "betas" and isinstance(value, list) else value for key, value in group.items()}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Torch tensors as views of the library. Error texts start with `who`: "parameter 'w'"."""
-from typing import Dict, List, Optional, Tuple
+import ctypes
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
@@ -85,7 +86,20 @@ def usable_gradient(
     dtype_number(gradient, who)
     if gradient.shape != weight.shape:
         raise Error(f"{who}: shape must be {list(weight.shape)}, got {list(gradient.shape)}")
+    if gradient.numel() > 0 and gradient.data_ptr() == 0:
+        raise Error(f"{who}: must have memory, got a storage of 0 bytes")
     return (gradient if order is None else gradient.permute(order)).contiguous().resolve_neg()
+
+
+def lent(tensor: torch.Tensor) -> torch.Tensor:
+    """A contiguous tensor's memory as another tensor, which keeps it alive. On the CPU the storage is another too: where
+    that is moved, by share_memory_() or a queue of torch.multiprocessing, `tensor` keeps its memory."""
+    if tensor.device.type != "cpu" or tensor.numel() == 0:
+        return tensor.detach()
+    size = tensor.numel() * tensor.element_size()
+    memory: Any = (ctypes.c_char * size).from_address(tensor.data_ptr())
+    memory.owner = tensor
+    return torch.frombuffer(memory, dtype=tensor.dtype).view(tensor.shape)
 
 
 def current_streams(gpus: List[int]) -> List[int]:

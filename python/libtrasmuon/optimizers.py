@@ -78,7 +78,16 @@ class TrasMuon(Optimizer):
 
 
 class NorMuon(Optimizer):
-    """NorMuon: Muon with row scaling. Arguments as for TrasMuon; options: describe("normuon")."""
+    """NorMuon: Muon with row scaling. Arguments as for TrasMuon; options: describe("normuon").
+
+    >>> import torch
+    >>> model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+    >>> optimizer = NorMuon(model, lr=0.01, betas=(0.95, 0.9), adamw={"lr": 1e-3})
+    >>> model(torch.randn(16, 4)).square().mean().backward()
+    >>> optimizer.step()
+    >>> sorted(optimizer.state[model[0].weight])
+    ['momentum', 'skipped', 'step', 'v_row']
+    """
 
     rule = "normuon"
 
@@ -112,7 +121,16 @@ class NorMuon(Optimizer):
 
 
 class Muon(Optimizer):
-    """Muon: orthogonalized momentum. Arguments as for TrasMuon; options: describe("muon")."""
+    """Muon: orthogonalized momentum. Arguments as for TrasMuon; options: describe("muon").
+
+    >>> import torch
+    >>> weight = torch.zeros(8, 8, requires_grad=True)
+    >>> optimizer = Muon([weight], lr=0.02, scaling="match_rms_adamw", weight_decay=0.1)
+    >>> (weight - torch.eye(8)).square().sum().backward()
+    >>> optimizer.step()
+    >>> bool(weight.diagonal().min() > 0)
+    True
+    """
 
     rule = "muon"
 
@@ -148,6 +166,14 @@ class Muon(Optimizer):
 class Dion(Optimizer):
     """Dion: orthonormalized updates of low rank with error feedback. Arguments as for TrasMuon; options:
     describe("dion").
+
+    >>> import torch
+    >>> weight = torch.zeros(16, 8, requires_grad=True)
+    >>> optimizer = Dion([weight], lr=0.01, rank_fraction=0.25)
+    >>> weight.grad = torch.randn(16, 8)
+    >>> optimizer.step()
+    >>> int(torch.linalg.matrix_rank(weight.detach()))  # a quarter of 8
+    2
     """
 
     rule = "dion"
@@ -182,7 +208,14 @@ class Dion(Optimizer):
 
 
 class AdamW(Optimizer):
-    """AdamW for all parameters. Options: describe("adamw"); beta2 is 0.95 unless you set it, torch's is 0.999."""
+    """AdamW for all parameters. Options: describe("adamw"); beta2 is 0.95 unless you set it, torch's is 0.999.
+
+    >>> import torch
+    >>> model = torch.nn.Linear(4, 2)
+    >>> optimizer = AdamW([{"params": [model.weight]}, {"params": [model.bias], "weight_decay": 0.0}], lr=1e-3)
+    >>> model(torch.randn(16, 4)).square().mean().backward()
+    >>> optimizer.step()
+    """
 
     rule = "adamw"
 

@@ -5,12 +5,32 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
-from ._groups import Params
+from ._groups import Params, listed
 from ._library import Error
 from ._optimizer import Optimizer
 from ._options import Number
+from ._routing import is_named
 
 _ENERGIES = {"m": "momentum", "g": "gradient", "O_base": "direction"}
+# Options of this library that arguments of the package become, for errors.
+_NAMES = {
+    "rms_scale": "scale_factor",
+    "quantile": "energy_quantile",
+    "eps_reference": "eps_energy",
+    "alpha": "col_gate_alpha",
+    "c_min": "col_gate_cmin",
+    "trigger": "energy_k",
+    "beta_clip": "gate_ema",
+    "period": "col_gate_every",
+    "min_damped_dim": "col_gate_min_in",
+    "beta_energy": "E_ref_ema_beta",
+    "warmup": "warmup_steps",
+    "rho": "sf_mix",
+    "gamma": "gamma_source",
+    "beta_gamma": "gamma_eta_ema",
+    "gamma_low": "gamma_eta_lo_mul",
+    "gamma_high": "gamma_eta_hi_mul",
+}
 _MOST_ITERATIONS = 5  # that many triples of coefficients the package has; more ns_iters are as many
 
 
@@ -28,6 +48,7 @@ class TrasMuon(Optimizer):
     """
 
     rule = "trasmuon"
+    _copied = (*Optimizer._copied, "_arguments")
 
     def __init__(
         self,
@@ -68,20 +89,49 @@ class TrasMuon(Optimizer):
         diagnostics: bool = False,
     ) -> None:
         given = {name: value for name, value in locals().items() if name not in _NO_OPTIONS}
+        self._arguments = given
         if distributed_mesh is not None:
             raise Error("released: distributed_mesh must be None, each rank steps whole matrices")
         groups = [part for group in _listed(params) for part in _split(group, given)]
-        super().__init__(groups, translated(given), adamw=_adamw(given), preset="released", diagnostics=diagnostics)
+        if not groups:
+            raise Error("params: no parameter requires a gradient")
+        try:
+            super().__init__(groups, translated(given), adamw=_adamw(given), preset="released", diagnostics=diagnostics)
+        except Error as error:
+            raise _with_names_of_the_package(error) from None
+
+    def add_param_group(self, param_group: Dict[str, Any]) -> None:
+        """Adds a group with arguments of the package. One that names a `rule` has options of this library instead."""
+        if self._core is None or not isinstance(param_group, dict) or "rule" in param_group:
+            super().add_param_group(param_group)
+            return
+        count = len(self.param_groups)
+        try:
+            for part in _split(_listed([param_group])[0], self._arguments):
+                super().add_param_group(part)
+        except BaseException as error:
+            if len(self.param_groups) != count:  # one part was added
+                del self.param_groups[count:]
+                self._rebuild()
+            if type(error) is Error:
+                raise _with_names_of_the_package(error) from None
+            raise
 
 
 _NO_OPTIONS = ("self", "params", "distributed_mesh", "diagnostics", "__class__")
 
 
+def _with_names_of_the_package(error: Error) -> Error:
+    """An error about options, in terms of the package's arguments."""
+    rule, _, text = str(error).partition(": ")
+    if rule != "trasmuon":
+        return error
+    return Error("released: " + " ".join(_NAMES.get(word, word) for word in text.split(" ")))
+
+
 def _listed(params: Params) -> List[Dict[str, Any]]:
-    if isinstance(params, torch.nn.Module):
-        return [{"params": list(params.named_parameters())}]
-    items: List[Any] = list(params)
-    return items if items and isinstance(items[0], dict) else [{"params": items}]
+    items: Any = listed(params)
+    return items if not isinstance(items, torch.nn.Module) and isinstance(items[0], dict) else [{"params": items}]
 
 
 def _split(group: Dict[str, Any], given: Dict[str, Any]) -> List[Dict[str, Any]]:
@@ -90,8 +140,10 @@ def _split(group: Dict[str, Any], given: Dict[str, Any]) -> List[Dict[str, Any]]
     for name in own:
         if name not in given:
             raise Error(f"released: unknown option '{name}', known: {', '.join(given)}")
-    params = group["params"]
+    params = group["params"] if "params" in group else []
+    params = params.named_parameters() if isinstance(params, torch.nn.Module) else params
     items = [params] if isinstance(params, torch.Tensor) else list(params)
+    items = [item for item in items if not is_named(item) or item[1].requires_grad]
     tensors = [item[1] if isinstance(item, tuple) else item for item in items]
     matrices = [item for item, tensor in zip(items, tensors) if tensor.dim() == 2]
     rest = [item for item, tensor in zip(items, tensors) if tensor.dim() != 2]

@@ -4,10 +4,11 @@ import math
 
 import pytest
 import torch
-from conftest import needs_torch
+from conftest import TORCH, needs_torch
 from nets import equal, loss_of, mlp, train
 
-from libtrasmuon import TrasMuon
+import libtrasmuon
+from libtrasmuon import AdamW, TrasMuon
 
 
 def test_autocast(device):
@@ -100,3 +101,83 @@ def test_bf16_model_with_masters_learns(device):
     assert loss_of(model).item() < 0.4 * before
     master = optimizer.state[model[2].weight]["master"]
     assert torch.equal(master.to(torch.bfloat16), model[2].weight)
+
+
+def test_the_scaler_of_this_version_of_torch():
+    """Protocols differ: torch 1.13 must unscale by itself, later ones leave it to the optimizer."""
+    sets_attributes = "found_inf" in torch.cuda.amp.GradScaler.step.__code__.co_names
+    assert TrasMuon._step_supports_amp_scaling is sets_attributes is (TORCH >= (2, 0))
+
+
+@pytest.mark.skipif(TORCH >= (2, 0), reason="torch 1.13: its GradScaler gives itself to the optimizer")
+def test_grad_scaler_of_old_versions(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+
+    class OnTheCpu(torch.cuda.amp.GradScaler):
+        def _unscale_grads_(self, optimizer, inv_scale, found_inf, allow_fp16):
+            for group in optimizer.param_groups:
+                for p in group["params"]:
+                    p.grad.mul_(inv_scale)
+            return {torch.device("cpu"): found_inf}
+
+    model, other = mlp(), mlp()
+    optimizer, plain = TrasMuon(model), TrasMuon(other)
+    scaler = OnTheCpu(init_scale=2.0**10)
+    scaler._lazy_init_scale_growth_tracker(torch.device("cpu"))
+    for _ in range(3):
+        optimizer.zero_grad()
+        (loss_of(model) * scaler.get_scale()).backward()
+        scaler.step(optimizer)
+        scaler._per_optimizer_states.clear()  # update() needs a GPU too
+    assert equal(list(model.parameters()), train(other, plain, 3))
+
+
+def test_scales_with_one_element_of_one_dimension():
+    """As torch 1.13's are; parameters may have none."""
+    weight = torch.tensor(1.0, requires_grad=True)
+    optimizer = AdamW([weight], lr=0.1, weight_decay=0.0)
+    weight.grad = torch.tensor(2.0)
+    optimizer.found_inf, optimizer.grad_scale = torch.zeros(1), torch.full((1,), 2.0)
+    optimizer.step()
+    assert weight.item() == pytest.approx(0.9, rel=1e-5) and weight.grad.item() == 1.0
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_small_gradients_do_not_vanish_when_they_are_unscaled(dtype, device):
+    weight = torch.zeros(4, 4, dtype=dtype, device=device, requires_grad=True)
+    optimizer = AdamW([weight], lr=1e-2, weight_decay=0.0, master_weights=True, eps=1e-12)
+    weight.grad = torch.full_like(weight, 1e-8 * 65536)  # unscaled it is less than f16's least number
+    optimizer.found_inf = torch.zeros((), device=device)
+    optimizer.grad_scale = torch.full((), 65536.0, device=device)
+    optimizer.step()
+    assert torch.allclose(weight.float(), torch.full((4, 4), -0.01, device=device), rtol=0.01)
+
+
+@pytest.mark.parametrize("value", [float("nan"), 1.0])
+def test_half_precision_steps_with_found_inf_are_skipped(value, device):
+    weight = torch.zeros(4, 4, dtype=torch.float16, device=device, requires_grad=True)
+    optimizer = AdamW([weight])
+    weight.grad = torch.full_like(weight, value)
+    optimizer.found_inf = torch.ones((), device=device)
+    optimizer.grad_scale = torch.full((), 2.0, device=device)
+    optimizer.step()
+    assert not weight.any() and optimizer.state[weight]["skipped"].item() == 1
+
+
+def test_a_refused_step_leaves_the_gradients_as_they_are():
+    weights = [torch.zeros(4, 4, requires_grad=True) for _ in range(2)]
+    optimizer = AdamW(weights)
+    weights[0].grad, weights[1].grad = torch.ones(4, 4), torch.ones(4, 4).to_sparse()
+    optimizer.found_inf, optimizer.grad_scale = torch.zeros(()), torch.tensor(4.0)
+    with pytest.raises(libtrasmuon.Error, match="must be dense"):
+        optimizer.step()
+    assert (weights[0].grad == 1).all()
+
+
+def test_steps_that_the_host_skips_are_not_applied():
+    model, calls = mlp(), []
+    optimizer = TrasMuon(model)
+    optimizer.add_callback(lambda _, step: calls.append(step))
+    for found_inf in (0.0, 1.0, 0.0):
+        _scaled_step(model, optimizer, 4.0, found_inf)
+    assert optimizer.applied_steps == 2 and calls == [1, 2]

@@ -75,6 +75,39 @@ def test_step_in_a_cuda_graph():
         assert equal(list(model.parameters()), list(other.parameters()))
 
 
+def test_a_whole_training_step_in_a_cuda_graph():
+    model, other = mlp("cuda"), mlp("cuda")
+    optimizer, plain = TrasMuon(model, lr=5e-3), TrasMuon(other, lr=5e-3)
+    batches = torch.randn(8, 32, 4, device="cuda")
+    x = batches[0].clone()
+
+    def train_step(net, its, inputs):
+        its.zero_grad(set_to_none=True)
+        loss = (net(inputs) - inputs.sum(1, keepdim=True).sin()).square().mean()
+        loss.backward()
+        its.step()
+        return loss
+
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            train_step(model, optimizer, x)
+    torch.cuda.current_stream().wait_stream(stream)
+    for _ in range(3):
+        train_step(other, plain, x)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        loss = train_step(model, optimizer, x)
+    for batch in batches:
+        x.copy_(batch)
+        graph.replay()
+        expected = train_step(other, plain, batch)
+        assert torch.allclose(loss, expected, rtol=1e-3)
+    assert all(torch.allclose(p, q, atol=1e-4) for p, q in zip(model.parameters(), other.parameters()))
+    assert optimizer.state[model[2].weight]["step"].item() == 3 + len(batches)
+
+
 def test_parameters_on_the_cpu_and_on_the_gpu():
     both = torch.nn.ModuleList([torch.nn.Linear(8, 8), torch.nn.Linear(8, 8).cuda()])
     optimizer = TrasMuon(both)

@@ -84,3 +84,49 @@ def test_a_model_converted_twice_between_steps():
         before = model[2].weight.detach().clone()
         train(model, optimizer, 1)
         assert torch.isfinite(loss_of(model)) and not torch.equal(before, model[2].weight)
+
+
+def test_gradients_without_memory_are_refused():
+    weight = torch.zeros(4, 8, requires_grad=True)
+    optimizer = _stepped(weight)
+    before = weight.detach().clone()
+    weight.grad.storage().resize_(0)  # as programs do that free gradients by hand
+    with pytest.raises(libtrasmuon.Error, match=r"gradient of 'group0.0': must have memory, got a storage of 0 bytes"):
+        optimizer.step()
+    assert torch.equal(before, weight)
+
+
+@pytest.mark.gpu
+def test_gradients_left_on_another_device_are_refused():
+    weight, other = torch.zeros(4, 8, requires_grad=True), torch.zeros(4, 8, requires_grad=True)
+    optimizer = AdamW([weight, other])
+    other.grad = torch.ones_like(other)
+    optimizer.step()
+    weight.grad = torch.ones_like(weight)
+    weight.data = weight.data.cuda()
+    with pytest.raises(libtrasmuon.Error, match="gradient of 'group0.0': must be on cuda:0, as the weight, got device"):
+        optimizer.step()
+    weight.grad = torch.ones_like(weight)
+    optimizer.step()
+    weight.grad.data = weight.grad.data.cpu()
+    with pytest.raises(libtrasmuon.Error, match="gradient of 'group0.0': must be on cuda:0, as the weight, got device"):
+        optimizer.step()
+
+
+def test_the_device_of_new_gradients_is_checked(monkeypatch):
+    """Without a GPU: the check alone."""
+    from libtrasmuon import _gradients
+
+    weight = torch.zeros(4, 8, requires_grad=True)
+    optimizer = _stepped(weight)
+    looked = []
+    monkeypatch.setattr(_gradients, "_device_of", lambda tensor: looked.append(tensor) or -1)
+    optimizer.step()
+    assert not looked  # the same memory as before
+    weight.grad = torch.ones_like(weight)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    optimizer.step()
+    assert looked == [weight.grad]
+    monkeypatch.setattr(_gradients, "_device_of", lambda tensor: 0)
+    weight.grad = torch.ones_like(weight)
+    optimizer.step()  # usable_gradient() looks at it, and finds it on the CPU

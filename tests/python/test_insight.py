@@ -59,6 +59,22 @@ def test_tensorboard_and_functions_get_the_numbers():
     assert [step for step, _ in calls] == [3] and calls[0][1]["opt/step"] == 3
 
 
+def test_tensorboard_itself(tmp_path):
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from torch.utils.tensorboard import SummaryWriter
+
+    model, writer = mlp(), SummaryWriter(str(tmp_path))
+    optimizer = TrasMuon(model, diagnostics=True)
+    optimizer.add_callback(diagnostics.TensorBoard(writer), every=2)
+    train(model, optimizer, 4)
+    writer.close()
+    events = EventAccumulator(str(tmp_path)).Reload()
+    assert [event.step for event in events.Scalars("optimizer/update_rms")] == [2, 4]
+    written = events.Scalars("optimizer/2.weight/r_max")[-1].value
+    assert written == pytest.approx(diagnostics.by_parameter(optimizer)["2.weight"]["r_max"], rel=1e-6)
+
+
 def test_the_module_prints_what_it_found():
     done = subprocess.run([sys.executable, "-m", "libtrasmuon"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

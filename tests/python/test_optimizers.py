@@ -134,17 +134,30 @@ def test_master_weights_keep_small_updates(device):
     assert weight.float().mean().item() == pytest.approx(0.996, abs=2e-3)
 
 
-def test_weights_written_by_others_reach_the_masters():
+@torch.no_grad()
+def _write_in_place(weight):
+    weight.fill_(3.0)
+
+
+def _write_new_memory(weight):
+    weight.data = torch.full_like(weight, 3.0)
+
+
+def _write_data(weight):
+    weight.data.fill_(3.0)  # autograd does not count it
+
+
+@pytest.mark.parametrize("write, is_seen", [(_write_in_place, True), (_write_new_memory, True), (_write_data, False)])
+def test_weights_written_by_others_reach_the_masters(write, is_seen):
     model = nn.Linear(8, 8, bias=False).bfloat16()
     optimizer = libtrasmuon.Muon([model.weight], lr=1e-3, master_weights=True)
     model.weight.grad = torch.ones_like(model.weight)
     optimizer.step()
-    with torch.no_grad():
-        model.weight.fill_(3.0)
+    write(model.weight)
     model.weight.grad = torch.zeros_like(model.weight)
     optimizer.param_groups[0]["lr"] = 0.0
     optimizer.step()
-    assert (model.weight == 3).all()
+    assert (model.weight == 3).all() == is_seen  # docs/python.md tells what is not
 
 
 @pytest.mark.parametrize("option", [{"lr": torch.ones(2)}, {"coefficients": 3}, {"weight_decay": None}])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """libtrasmuon.released against trajectories of the authors' package, given by its own arguments."""
+import copy
 import inspect
 import json
 import pathlib
@@ -43,6 +44,50 @@ def test_takes_the_arguments_of_the_package():
     assert set(record) <= set(arguments) and {"lr", "use_triton", "distributed_mesh"} <= set(arguments)
 
 
+@pytest.mark.parametrize("make", [lambda m: m, lambda m: m.named_parameters(), lambda m: m.parameters()])
+def test_every_matrix_is_whole(make):
+    model = torch.nn.MultiheadAttention(8, 2)
+    for optimizer in (TrasMuon(make(model)), libtrasmuon.TrasMuon(model, preset="released")):
+        found = {tuple(p.shape): l.text(p) for g in optimizer.param_groups for p, l in zip(g["params"], g["layouts"])}
+        assert found[24, 8] == "automatic" and (24,) in found
+    layouts = {"in_proj_weight": {"split_sizes": 3}}
+    optimizer = libtrasmuon.TrasMuon(model, preset="released", layouts=layouts)
+    assert "automatic 8 8 8" in optimizer.table()
+
+
+def test_groups_added_later_have_the_arguments_of_the_package():
+    model, other = mlp(), mlp()
+    named = [list(layer.named_parameters(str(i))) for i, layer in enumerate(model) if hasattr(layer, "weight")]
+    optimizer = TrasMuon(named[0], col_gate_alpha=2.0)
+    optimizer.add_param_group({"params": named[1], "col_gate_cmin": 0.5})
+    optimizer.add_param_group({"params": [p for _, p in named[2]], "lr": 0.1})
+    whole = [("trasmuon", 0.7, 1e-3), ("adamw", None, 1e-3), ("trasmuon", 0.5, 1e-3), ("adamw", None, 1e-3)]
+    whole += [("trasmuon", 0.7, 0.1), ("adamw", None, 0.1)]
+    assert [(g["rule"], g.get("c_min"), g["lr"]) for g in optimizer.param_groups] == whole
+    assert all(g["alpha"] == 2.0 for g in optimizer.param_groups if g["rule"] == "trasmuon")
+    twin_model, twin = copy.deepcopy((model, optimizer))
+    twin.add_param_group({"params": list(other.parameters()), "col_gate_cmin": 0.4})
+    assert twin.param_groups[6]["c_min"] == 0.4 and len(optimizer.param_groups) == 6
+    train(twin_model, twin, 1)
+    for bad in ({"col_gate_cmin": 2.0}, {"momentum": 0.9}):
+        with pytest.raises(libtrasmuon.Error, match=f"released: .*{list(bad)[0]}"):
+            optimizer.add_param_group({"params": list(other.parameters()), **bad})
+    assert len(optimizer.param_groups) == 6
+    before = [p.detach().clone() for p in model.parameters()]
+    assert not any(map(torch.equal, before, train(model, optimizer, 1)))
+    optimizer.add_param_group({"params": other[0].weight, "rule": "trasmuon", "c_min": 0.4})  # names of this library
+    assert optimizer.param_groups[6]["c_min"] == 0.4
+
+
+def test_frozen_parameters_are_left_out():
+    model = mlp()
+    for layer in (0, 2, 4):
+        model[layer].bias.requires_grad_(False)
+    assert [group["rule"] for group in TrasMuon(model).param_groups] == ["trasmuon"]
+    with pytest.raises(libtrasmuon.Error, match="params: no parameter requires a gradient"):
+        TrasMuon(model.requires_grad_(False))
+
+
 def test_groups_and_vectors():
     model = mlp()
     optimizer = TrasMuon([{"params": [model[0].weight, model[0].bias], "lr": 0.1}, {"params": model[2].parameters()}])
@@ -58,7 +103,9 @@ def test_groups_and_vectors():
         ({"col_gate_use": "x"}, "col_gate_use must be one of m, g, O_base, got 'x'"),
         ({"ns_iters": 0}, "ns_iters must be >= 1, got 0"),
         ({"distributed_mesh": 1}, "distributed_mesh must be None"),
-        ({"col_gate_cmin": 2.0}, "c_min must be in (0, 1], got 2"),
+        ({"col_gate_cmin": 2.0}, "released: col_gate_cmin must be in (0, 1], got 2"),
+        ({"energy_quantile": 2.0}, "released: energy_quantile must be"),
+        ({"scale_factor": -1.0}, "released: scale_factor must be"),
     ],
 )
 def test_errors(arguments, text):

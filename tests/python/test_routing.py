@@ -2,6 +2,7 @@
 """Which parameter takes which rule, and as which matrices."""
 import sys
 import types
+import warnings
 
 import pytest
 import torch
@@ -85,6 +86,15 @@ def test_heads_of_fused_projections():
         ({"heads": 3}, "unknown layout field 'heads', known: split_sizes"),
         ({"kind": "rows"}, "kind must be one of automatic, batch, flatten, got 'rows'"),
         ({"kind": "batch"}, "layout batch needs three dimensions"),
+        ({"split_sizes": 2.5}, "layout 'qkv.weight': split_sizes must be a whole number or several, got 2.5"),
+        ({"split_sizes": (12.0, 20.0)}, "split_sizes must be a whole number or several, got (12.0, 20.0)"),
+        ({"split_sizes": True}, "split_sizes must be a whole number or several, got True"),
+        ({"num_heads": "4"}, "num_heads must be a whole number or several, got '4'"),
+        ({"num_heads": {4}}, "num_heads must be a whole number or several, got {4}"),
+        ({"split_sizes": (40, -8)}, "split_sizes must be > 0, got (40, -8)"),
+        ({"transposed": "no"}, "layout 'qkv.weight': transposed must be True or False, got 'no'"),
+        ({"transposed": 1}, "transposed must be True or False, got 1"),
+        (3, "layout 'qkv.weight': must be a Layout or a dict of its fields, got 3"),
     ],
 )
 def test_layout_errors(layout, text):
@@ -93,6 +103,61 @@ def test_layout_errors(layout, text):
     assert text in str(caught.value)
     with pytest.raises(libtrasmuon.Error, match="must match a parameter"):
         TrasMuon(mlp(), layouts={"qkv": {}})
+
+
+class _Count:
+    """A whole number of another library, as NumPy's are."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __index__(self):
+        return self.value
+
+
+def test_whole_numbers_of_other_libraries_are_layouts():
+    weight = torch.zeros(24, 8)
+    plain = Layout(split_sizes=(16, 8), num_heads=(2, 1)).row_blocks(weight)
+    assert Layout(split_sizes=[_Count(16), _Count(8)], num_heads=torch.tensor([2, 1])).row_blocks(weight) == plain
+    assert Layout(split_sizes=_Count(3), num_heads=torch.tensor(2)).row_blocks(weight) == [4] * 6
+    with pytest.raises(
+        libtrasmuon.Error, match="group 0: layout of 'group0.0': num_heads must be a whole number or several, got 1.5"
+    ):
+        Muon([{"params": [weight.requires_grad_()], "layouts": [Layout(num_heads=1.5)]}])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda w, v: [("a", w), v],
+        lambda w, v: [w, ("a", v)],
+        lambda w, v: [{"params": [("a", w), v]}],
+        lambda w, v: [{"params": [w, ("a", v)]}],
+    ],
+)
+def test_all_parameters_have_names_or_none(make):
+    w, v = torch.zeros(4, 4, requires_grad=True), torch.zeros(2, 4, requires_grad=True)
+    with pytest.raises(libtrasmuon.Error, match="all parameters must have names, or none"):
+        TrasMuon(make(w, v))
+
+
+def test_groups_are_not_mixed_with_tensors():
+    w = torch.zeros(4, 4, requires_grad=True)
+    for items in ([{"params": [w]}, w], [w, {"params": [w]}], [("a", w), {"params": [w]}]):
+        with pytest.raises(
+            libtrasmuon.Error, match="params: must be groups, or tensors, or named parameters, not mixed"
+        ):
+            TrasMuon(items)
+
+
+@pytest.mark.parametrize("entry, size", [("param_names", 2), ("layouts", 2), ("layouts", 0)])
+def test_names_and_layouts_of_a_group_are_one_for_each_parameter(entry, size):
+    w = torch.zeros(4, 4, requires_grad=True)
+    values = {"param_names": ["a", "b"], "layouts": [Layout(), Layout()]}[entry][:size]
+    with pytest.raises(
+        libtrasmuon.Error, match=f"group 0: {entry} must have one entry for each of 1 parameters, got {size}"
+    ):
+        Muon([{"params": [w], entry: values}])
 
 
 def test_conv1d_of_transformers_is_transposed():
@@ -179,12 +244,61 @@ def test_data_parallel_has_plain_names():
     assert rules(TrasMuon(nn.DataParallel(model))) == rules(TrasMuon(model))
 
 
+def test_named_parameters_of_wrapped_models_have_plain_names():
+    model = mlp()
+    wrapped = nn.DataParallel(model)
+    assert rules(TrasMuon(wrapped.named_parameters())) == rules(TrasMuon(model))
+    names, parameters = zip(*wrapped.named_parameters())
+    groups = [{"params": list(zip(names[:1], parameters[:1]))}, {"params": model[0].bias, "rule": "adamw"}]
+    assert list(rules(TrasMuon(groups))) == ["0.weight", "group1.0"]
+    optimizer = TrasMuon(groups)
+    optimizer.add_param_group({"params": list(zip(names[2:3], parameters[2:3]))})
+    assert list(rules(optimizer)) == ["0.weight", "group1.0", "2.weight"]
+
+
+def test_a_part_that_is_called_module_keeps_its_name():
+    model = nn.ModuleDict({"module": nn.Linear(4, 4, bias=False), "head": nn.Linear(4, 4, bias=False)})
+    assert list(rules(Muon(model.named_parameters(), overrides={"*": "matrix"}))) == ["module.weight", "head.weight"]
+    groups = [{"params": list(model[name].named_parameters(name))} for name in model]
+    assert list(rules(Muon(groups))) == ["module.weight", "head.weight"]
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_names_do_not_tell_what_three_dimensions_are(grouped):
+    named = [("conv.weight", torch.randn(8, 8, 3).requires_grad_()), ("linear.weight", torch.eye(8).requires_grad_())]
+    wrap = (lambda pairs: [{"params": pairs}]) if grouped else (lambda pairs: pairs)
+    with pytest.warns(UserWarning, match=r"conv.weight is read as a batch of matrices .*\"kind\": \"flatten\""):
+        Muon(wrap(named))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for layout in (Layout(kind="flatten"), Layout(kind="batch")):
+            if grouped:
+                Muon([{"params": named[:1], "kind": layout.kind}])
+            else:
+                Muon(named, layouts={"conv.weight": layout})
+        Muon(nn.Sequential(nn.Conv1d(8, 8, 3)))
+        Muon([named[0][1]])
+        libtrasmuon.AdamW(named)
+        TrasMuon(named, preset="released")  # AdamW's there
+
+
 def test_tied_weights_are_stepped_once():
-    model = nn.Sequential(nn.Linear(6, 6, bias=False), nn.Linear(6, 6, bias=False))
-    model[1].weight = model[0].weight
-    pairs = [("a", model[0].weight), ("b", model[1].weight)]
-    for optimizer in (Muon(model), Muon(pairs)):
+    ours, plain = (nn.Sequential(nn.Linear(6, 6, bias=False), nn.Linear(6, 6, bias=False)) for _ in range(2))
+    plain[0].weight.data.copy_(ours[0].weight)
+    ours[1].weight = ours[0].weight
+    x = torch.randn(5, 6)
+    ours(x).square().sum().backward()
+    plain[0].weight.grad = ours[0].weight.grad.clone()  # of both uses
+    pairs = [("a", ours[0].weight), ("b", ours[1].weight)]
+    start = ours[0].weight.detach().clone()
+    Muon([plain[0].weight]).step()
+    for kind, source in ((Muon, ours), (Muon, pairs)):
+        ours[0].weight.data.copy_(start)
+        optimizer = kind(source)
+        optimizer.step()
         assert sum(len(group["params"]) for group in optimizer.param_groups) == 1
+        assert torch.equal(ours[0].weight, plain[0].weight) and not torch.equal(ours[0].weight, start)
+        assert optimizer.state[ours[1].weight]["step"].item() == 1
 
 
 def test_equal_to_training_without_names():

@@ -96,6 +96,27 @@ def _with(change):
             "state 'momentum' must be torch.float32 [16, 4], got torch.float32 [2, 2]",
         ),
         (lambda: _with(lambda s: s["param_groups"][0].update(alpha=-1.0)), "trasmuon: alpha must be > 0, got -1"),
+        (
+            lambda: _with(lambda s: s["param_groups"][0].update(alpha=None)),
+            "alpha must be a number or a text, got None",
+        ),
+        (lambda: _with(lambda s: s["param_groups"][0].update(betas=None)), "betas must be two numbers, got None"),
+        (lambda: _with(lambda s: s["param_groups"][1].pop("rule")), "group 1: has no 'rule'"),
+        (lambda: _with(lambda s: s["param_groups"][0].pop("params")), "group 0: has no 'params'"),
+        (lambda: _with(lambda s: s["param_groups"][0].pop("layouts")), "group 0: has no 'layouts'"),
+        (lambda: _with(lambda s: s["param_groups"][0].update(params=3)), "group 0: params must be a list, got 3"),
+        (lambda: _with(lambda s: s["param_groups"][0].update(layouts=[])), "layouts must have 2 entries, got 0"),
+        (lambda: _with(lambda s: s["param_groups"][0].update(layouts=[1, 2])), "layout must be automatic, got 1"),
+        (
+            lambda: _with(lambda s: s["param_groups"][0].update(param_names=[])),
+            "param_names must have 2 entries, got 0",
+        ),
+        (
+            lambda: _with(lambda s: s["param_groups"][0].update(maximize=True)),
+            "group 0: trasmuon has no option 'maximize'",
+        ),
+        (lambda: _with(lambda s: s["state"].update({0: None})), "state of parameter 0 must be a dict, got None"),
+        (lambda: {"state": {}, "param_groups": [1, 2]}, "group 0 must be a dict, got 1"),
     ],
 )
 def test_other_state_dicts_are_refused_with_the_reason(make, text):
@@ -115,6 +136,24 @@ def test_other_state_dicts_are_refused_with_the_reason(make, text):
 def test_what_is_no_state_dict_is_refused(what):
     with pytest.raises(libtrasmuon.Error, match="load_state_dict: must"):
         TrasMuon(mlp()).load_state_dict(what)
+
+
+def test_options_are_not_shared_with_the_source():
+    optimizer, other = TrasMuon(mlp(), lr=torch.tensor(0.1)), TrasMuon(mlp())
+    other.load_state_dict(optimizer.state_dict())
+    optimizer.param_groups[0]["lr"].fill_(0.5)
+    assert other.param_groups[0]["lr"].item() == pytest.approx(0.1)
+
+
+def test_options_of_a_newer_file_are_named():
+    optimizer = TrasMuon(mlp())
+    optimizer.param_groups[0].update(initial_lr=0.1, mine=1)
+    saved = _with(lambda s: s["param_groups"][0].update(from_the_future=3, mine=2, initial_lr=0.2))
+    with pytest.warns(
+        UserWarning, match="group 0: trasmuon has no option 'from_the_future', it has no influence"
+    ) as found:
+        optimizer.load_state_dict(saved)
+    assert len(found) == 1 and optimizer.param_groups[0]["mine"] == 2
 
 
 def test_older_files_without_an_option_get_its_default():

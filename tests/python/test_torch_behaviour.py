@@ -47,9 +47,29 @@ def test_schedulers_set_the_learning_rate_of_the_step(name, kind):
 
 
 def test_one_cycle_moves_the_momentum():
-    optimizer = TrasMuon(mlp())
-    lr_scheduler.OneCycleLR(optimizer, 1e-2, 10, base_momentum=0.8, max_momentum=0.9)
+    model, other = mlp(), mlp()
+    optimizer, by_hand = TrasMuon(model), TrasMuon(other)
+    schedule = lr_scheduler.OneCycleLR(optimizer, 1e-2, 10, base_momentum=0.8, max_momentum=0.9)
     assert optimizer.param_groups[0]["betas"] == (0.9, 0.95)
+    seen = set()
+    for _ in range(8):
+        for ours, theirs in zip(optimizer.param_groups, by_hand.param_groups):
+            theirs.update(lr=ours["lr"], betas=ours["betas"])
+        seen.add(optimizer.param_groups[0]["betas"])
+        assert equal(train(model, optimizer, 1), train(other, by_hand, 1))
+        schedule.step()
+    assert len(seen) == 8 and min(seen) == (pytest.approx(0.8, abs=0.01), 0.95)
+
+
+def test_one_cycle_over_rules_with_and_without_betas():
+    """torch looks only at the options of the optimizer's own rule."""
+    model = mlp()
+    optimizer = TrasMuon([{"params": model[0].weight}, {"params": model[2].weight, "rule": "muon"}])
+    schedule = lr_scheduler.OneCycleLR(optimizer, 1e-2, 10, cycle_momentum=False)
+    train(model, optimizer, 1)
+    schedule.step()
+    with pytest.raises(KeyError, match="betas"):
+        lr_scheduler.OneCycleLR(optimizer, 1e-2, 10)
 
 
 def test_learning_rate_as_a_tensor():
@@ -168,15 +188,21 @@ def test_callbacks_of_our_own():
     assert calls == [(True, 2), (True, 4)]
 
 
-def test_accumulated_gradients_are_their_sum():
-    model, other = mlp(), mlp()
-    for net, parts in ((model, [0.25, 0.75]), (other, [1.0])):
-        optimizer = TrasMuon(net)
-        for part in parts:
-            (loss_of(net) * part).backward()
-        optimizer.step()
-    for p, q in zip(model.parameters(), other.parameters()):
-        assert torch.allclose(p, q, atol=1e-5)
+@pytest.mark.parametrize("kind", [TrasMuon, AdamW])
+def test_accumulated_gradients_are_their_sum(kind):
+    """Parts of a batch, of which no one has the direction of the whole."""
+    x = torch.randn(5, 32, 4, dtype=torch.float64)
+    nets = {parts: mlp(dtype=torch.float64) for parts in (1, 4)}
+    start = [p.detach().clone() for p in nets[1].parameters()]
+    for parts, net in nets.items():
+        optimizer = kind(net, lr=5e-3)
+        for batch in x:
+            optimizer.zero_grad()
+            for part in batch.chunk(parts):
+                ((net(part) - part.sum(1, keepdim=True).sin()).square().mean() / parts).backward()
+            optimizer.step()
+    for p, q, before in zip(nets[1].parameters(), nets[4].parameters(), start):
+        assert torch.allclose(p, q, rtol=0, atol=1e-9) and not torch.allclose(p, before, rtol=0, atol=1e-4)
 
 
 def test_clipping_by_a_constant_factor_changes_nothing_but_the_first_steps():
@@ -229,7 +255,11 @@ def test_non_finite_gradients_are_skipped_and_counted():
 
 
 def test_repr_and_sizes():
-    optimizer = TrasMuon(mlp())
-    assert "rule: trasmuon" in repr(optimizer) and optimizer.state_bytes() > 4 * 16 * 20
-    train(mlp(), optimizer, 1)
-    assert optimizer.workspace_bytes() >= 0
+    model = mlp()
+    optimizer = TrasMuon(model)
+    states = [tensor for state in optimizer.state.values() for tensor in state.values()]
+    assert "rule: trasmuon" in repr(optimizer)
+    assert optimizer.state_bytes() == sum(tensor.numel() * tensor.element_size() for tensor in states) > 4 * 16 * 20
+    assert optimizer.workspace_bytes() == 0
+    train(model, optimizer, 1)
+    assert optimizer.workspace_bytes() > 4 * 16 * 16  # O at least

@@ -4,7 +4,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import torch
 
-from .._core import Core, CoreGroup, Master, StateTensors, form_of
+from .._core import Core, CoreGroup, Master, StateTensors, form_of, version_of
 from .._gradients import Gradients
 from .._library import Error, lib, text_of
 from .agree import Statement, compare, must_stay
@@ -47,10 +47,10 @@ class ReplicatedCore:
             self._slots.update(zip(bucket.indices, bucket.slots))
         self._core = Core(self._bound(groups), **settings, keeps=self._keeps)
         self.states: List[StateTensors] = self._core.states
-        self.local_states, self.specs = self._core.states, self._core.specs
+        self.local_states, self.memory, self.specs = self._core.states, self._core.memory, self._core.specs
         self.orders = self._core.orders
         self._forms = [form_of(tensor) for tensor in self.tensors]
-        self._state = [tensor for index in self._slots for tensor in self.states[index].values()]
+        self._state = [tensor for index in self._slots for tensor in self.memory[index].values()]
         self._kept: List[torch.Tensor] = []
         self._votes = ranks.count > 1 and all(tensor.device.type == "cpu" for tensor in self.tensors)
 
@@ -107,6 +107,13 @@ class ReplicatedCore:
     def gradients(self) -> List[Optional[torch.Tensor]]:
         return [tensor.grad for tensor in self.tensors]
 
+    def check_gradients(self, gradients: Gradients) -> bool:
+        """Raises Error if one of the gradients that are needed here cannot be stepped with. Returns False as Core does."""
+        return self._core.check_gradients(self._kept_here(gradients))
+
+    def _kept_here(self, gradients: Gradients) -> List[Optional[torch.Tensor]]:
+        return [gradient if self._keeps(index) else None for index, gradient in enumerate(gradients)]
+
     def describe_step(self, gradients: Gradients) -> str:
         """What all ranks must have in common in a step: options, and which gradients AdamW has."""
         missing = [
@@ -123,7 +130,7 @@ class ReplicatedCore:
             own.rethrow()
             must_stay(self._core.step(gradients))
             return
-        kept = [gradient if self._keeps(index) else None for index, gradient in enumerate(gradients)]
+        kept = self._kept_here(gradients)
         own.attempt(lambda: must_stay(self._core.check_gradients(kept)))  # all, before anything is changed
         if not self._votes:
             own.rethrow()
@@ -193,7 +200,7 @@ class ReplicatedCore:
         found = []
         for item in self._core.masters():
             weight = self.tensors[item.parameter]
-            found.append(item._replace(weight=weight, version=weight._version))
+            found.append(item._replace(weight=weight, version=version_of(weight)))
         return found
 
     def gather_state(self, index: int) -> StateTensors:

@@ -40,7 +40,7 @@ class ShardedCore:
         }
         self._core = Core(self._local_groups(groups), **settings)
         self._step = ShardedStep(self._core, ranks, self._rows(), wire, self._device())
-        self.local_states, self.orders = self._core.states, self._core.orders
+        self.local_states, self.memory, self.orders = self._core.states, self._core.memory, self._core.orders
         self.states = [self._placed(groups, index) for index in range(len(self.tensors))]
         self.specs = [
             {name: StateSpec(tensor.dtype, tuple(tensor.shape)) for name, tensor in state.items()}
@@ -135,6 +135,9 @@ class ShardedCore:
             if found[index] is not None:
                 found[index] = torch.zeros_like(stand_in)
         return found
+
+    def check_gradients(self, gradients: Gradients) -> bool:
+        return self._core.check_gradients(gradients)
 
     def describe_step(self, gradients: Gradients) -> str:
         """What all ranks must have in common in a step."""
