@@ -326,3 +326,54 @@ def _masters(rank):
 
 def test_master_weights_and_memory_that_moves():
     run_ranks(2, _masters)
+
+
+# ---- Weights on the CPU, mesh on GPUs ----------------------------------------------------------------------------
+
+
+def _state_is_where_the_weights_are(optimizer):
+    for own, (weight, state) in zip(optimizer._bound.local_states, optimizer.state.items()):
+        for name, value in state.items():
+            local = value.to_local()
+            assert local.device == weight.to_local().device, name
+            assert local.data_ptr() == own[name].data_ptr() or local.numel() == 0, name
+
+
+def _other_mesh(rank):
+    shards = Shards()
+    has_property = isinstance(getattr(type(shards.mesh), "device_type", None), property)
+    setattr(shards.mesh, "_device_type" if has_property else "device_type", "meta")
+    optimizer = RULES["trasmuon"](shards.named)
+    _state_is_where_the_weights_are(optimizer)
+
+
+def test_state_stays_with_weights_whose_mesh_is_elsewhere():
+    run_ranks(2, _other_mesh)
+
+
+def _offloaded(rank):
+    from torch.distributed.fsdp import CPUOffloadPolicy, fully_shard
+
+    torch.cuda.set_device(0)
+    dist.init_process_group("cpu:gloo,cuda:nccl")
+    nets = [Net(torch.float32) for _ in range(2)]
+    for net in nets:
+        fully_shard(net, mesh=_mesh(1, device="cuda"), offload_policy=CPUOffloadPolicy(pin_memory=False))
+    optimizer, other = (RULES["trasmuon"](net) for net in nets)
+    for step in range(3):
+        x = batch(step).float().cuda()
+        (nets[0](x) - x.sum(1, keepdim=True).sin()).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    _state_is_where_the_weights_are(optimizer)
+    other.load_state_dict(optimizer.state_dict())
+    _state_is_where_the_weights_are(other)
+    optimizer.consolidate_state_dict()
+    for own, loaded in zip(optimizer.state_dict()["state"].values(), other._bound.local_states):
+        assert all(torch.equal(own[name].reshape(value.shape), value) for name, value in loaded.items())
+    dist.destroy_process_group()
+
+
+@pytest.mark.gpu
+def test_weights_that_fsdp2_keeps_on_the_cpu():
+    run_ranks(1, _offloaded, timeout=None)

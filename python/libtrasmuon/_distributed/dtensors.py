@@ -5,6 +5,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 import torch
 import torch.distributed as dist
 from torch.distributed.tensor import DTensor, Replicate, Shard
+from torch.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
 from .._core import RowShard
@@ -126,26 +127,41 @@ def placed_state(weight: torch.Tensor, name: str, local: torch.Tensor, is_batch:
     if not isinstance(weight, DTensor):
         return local
     if not (is_batch or name in _LIKE_WEIGHT) or not _cutting(weight):
-        return DTensor.from_local(local, weight.device_mesh, [Replicate()] * weight.device_mesh.ndim, run_check=False)
+        return _over(local, weight.device_mesh, [Replicate()] * weight.device_mesh.ndim, local.shape)
     shape: Tuple[int, ...] = (weight.size(0), *local.shape[1:])
     if _row_dimension(weight) is None:
         shape = tuple(weight.shape)
+    return _over(local, weight.device_mesh, weight.placements, shape)
+
+
+def _over(local: torch.Tensor, mesh: Any, placements: Sequence[Any], shape: Sequence[int]) -> torch.Tensor:
+    """A DTensor over the memory `local`. DTensor.from_local() would copy it to the devices of the mesh, where weights
+    are not that FSDP2 keeps on the CPU (CPUOffloadPolicy)."""
     strides = torch.empty(shape, device="meta").stride()
-    return DTensor.from_local(
-        local, weight.device_mesh, weight.placements, run_check=False, shape=torch.Size(shape), stride=strides
-    )
+    meta = TensorMeta(torch.Size(shape), strides, local.dtype)
+    placed: Any = DTensor(local, DTensorSpec(mesh, tuple(placements), tensor_meta=meta), requires_grad=False)
+    assert placed._local_tensor.data_ptr() == local.data_ptr()
+    return placed
+
+
+def whole_of(tensor: torch.Tensor) -> torch.Tensor:
+    """The whole of a DTensor, on every rank; parts on the CPU travel through the devices of the mesh."""
+    if not isinstance(tensor, DTensor):
+        return tensor
+    mesh_type = tensor.device_mesh.device_type
+    return (tensor if tensor.device.type == mesh_type else tensor.to(mesh_type)).full_tensor()
 
 
 def copy_part(target: torch.Tensor, value: torch.Tensor) -> None:
     """Copies this rank's part of a value of the whole shape: a DTensor, or a plain tensor."""
     if not isinstance(target, DTensor):
-        target.copy_(value.full_tensor() if isinstance(value, DTensor) else value)
+        target.copy_(whole_of(value))
         return
     if isinstance(value, DTensor):
         if value.placements == target.placements and value.device_mesh == target.device_mesh:
             local_of(target).copy_(local_of(value))
             return
-        value = value.full_tensor()
+        value = whole_of(value)
     shape, offsets = compute_local_shape_and_global_offset(target.shape, target.device_mesh, target.placements)
     if 0 in shape:
         return

@@ -9,7 +9,7 @@ from .._gradients import Gradients
 from .._library import Error, lib, text_of
 from .._state import StateSpec
 from .agree import Statement, must_stay
-from .dtensors import copy_part, local_gradient, local_of, place_of, placed_state, placements_of
+from .dtensors import copy_part, local_gradient, local_of, place_of, placed_state, placements_of, whole_of
 from .owners import Ownership
 from .ranks import Ranks
 from .sharded_step import ShardedStep
@@ -162,10 +162,8 @@ class ShardedCore:
         """The state of the whole parameter, on every rank. Every rank must call it."""
         whole = {}
         for name, tensor in self.states[index].items():
-            whole[name] = tensor
-            if hasattr(tensor, "full_tensor"):
-                what = f"gathering of state '{name}' of '{self.parameters[index].name}'"
-                whole[name] = self._ranks.guarded(what, tensor.full_tensor)
+            what = f"gathering of state '{name}' of '{self.parameters[index].name}'"
+            whole[name] = self._ranks.guarded(what, lambda: whole_of(tensor))
         return whole
 
     def load_state(self, index: int, saved: Mapping[str, Any]) -> None:
