@@ -8,6 +8,7 @@ from .._core import CoreGroup
 from .._gradients import Gradients
 from .._library import Error, ExchangeError
 from .agree import Statement, must_stay, together
+from .all_ranks import AllRanks
 from .ranks import Ranks
 from .replicated import ReplicatedCore
 
@@ -32,28 +33,20 @@ _DEFAULTS: DistributedOptions = {"wire": "f16", "bucket_bytes": 25 << 20, "patie
 
 
 class Distribution:
-    """How an optimizer is spread over ranks. `groups[0]` are the ranks that exchange; further groups hold the same."""
+    """How an optimizer is spread over ranks. `groups` as in AllRanks."""
 
     def __init__(self, groups: Sequence[Ranks], sharded: bool, options: DistributedOptions) -> None:
-        self.groups, self.sharded, self.options = list(groups), sharded, options
-
-    @property
-    def ranks(self) -> Ranks:
-        return self.groups[0]
+        self.everyone, self.sharded, self.options = AllRanks(groups), sharded, options
 
     @property
     def partial(self) -> bool:
         """Whether each rank keeps only its part of the state, as plain tensors."""
-        return not self.sharded and self.ranks.count > 1
-
-    def _begin(self, task: str) -> None:
-        for ranks in self.groups:
-            ranks.begin(task)
+        return not self.sharded and self.everyone.count > 1
 
     def together(self, task: str, work: Callable[[], Any]) -> None:
         """Runs work that all ranks must do alike: if it raises on one, or the cores that it returns differ, all raise."""
-        self._begin(task)
-        together(self.groups, lambda: work().describe())
+        self.everyone.begin(task)
+        together(self.everyone, lambda: work().describe())
 
     def check_rebuild(self, core: Any, has_same: bool) -> None:
         """Raises Error if this rank cannot build its part anew without the others: parameters or state are not those of
@@ -62,12 +55,11 @@ class Distribution:
 
     def agreed(self, task: str, found_inf: Optional[torch.Tensor]) -> Optional[torch.Tensor]:
         """Begins a step. Returns what GradScaler has found, the same on all ranks, so that all skip the step, or none."""
-        self._begin(task)
+        self.everyone.begin(task)
         if found_inf is None:
             return None
         found_inf = found_inf.clone()
-        for ranks in self.groups:
-            ranks.all_reduce(found_inf, "all-reduce of found_inf", largest=True)
+        self.everyone.all_reduce(found_inf, "all-reduce of found_inf", largest=True)
         return found_inf
 
     def step(self, core: Callable[[], Any], prepare: Callable[[], Optional[Gradients]], skipped: bool) -> bool:
@@ -86,15 +78,16 @@ class Distribution:
         except ExchangeError:
             raise
         except Exception as failure:
-            self.ranks.leave_word(str(failure))
+            for ranks in self.everyone.groups:
+                ranks.leave_word(str(failure))
             raise
 
     def gather(self, core: Any, to: Optional[int], task: str) -> Optional[List[Dict[str, torch.Tensor]]]:
         """The state of all parameters, on the CPU of rank `to`, or of every rank if it is None; None on the others."""
-        ranks = self.ranks
+        ranks = self.everyone.ranks
         if to is not None and not 0 <= to < ranks.count:
             raise Error(f"consolidate_state_dict: to must be a rank below {ranks.count}, got {to}")
-        self._begin(task)
+        self.everyone.begin(task)
         keeps, gathered = to in (None, ranks.rank), []
         for index in range(len(core.tensors)):
             state = core.gather_state(index)
@@ -107,9 +100,9 @@ class Distribution:
         if self.sharded:
             from .sharded import ShardedCore
 
-            return ShardedCore(groups, settings, self.ranks, self.options["wire"])
+            return ShardedCore(groups, settings, self.everyone, self.options["wire"])
         known = {} if before is None else {id(t): owner for t, owner in zip(before.tensors, before.owners)}
-        return ReplicatedCore(groups, settings, self.ranks, self.options["bucket_bytes"], known)
+        return ReplicatedCore(groups, settings, self.everyone, self.options["bucket_bytes"], known)
 
 
 def connect(

@@ -25,6 +25,11 @@ def _cutting(tensor: DTensor) -> List[int]:
     return [d for d, placement in enumerate(placements) if mesh.size(d) > 1 and not placement.is_replicate()]
 
 
+def is_whole(tensor: torch.Tensor) -> bool:
+    """Whether every rank has the whole tensor."""
+    return not isinstance(tensor, DTensor) or not _cutting(tensor)
+
+
 def _row_dimension(tensor: DTensor) -> Optional[int]:
     """The dimension of the mesh that cuts the rows, if nothing else is cut."""
     cutting = _cutting(tensor)
