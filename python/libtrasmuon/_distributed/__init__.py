@@ -115,19 +115,21 @@ def connect(
     if device_mesh is not None and not hasattr(device_mesh, "get_group"):
         raise Error(f"device_mesh: must be a DeviceMesh, got {type(device_mesh).__name__}")
     patience = checked["patience"]
+    # Not the current GPU, which is the same on all ranks unless they call torch.cuda.set_device().
+    gpu = next((tensor.device for tensor in tensors if tensor.device.type == "cuda"), None)
     if any(hasattr(tensor, "placements") for tensor in tensors):
         try:
             from .dtensors import groups_of
         except ImportError:
             raise Error(f"parameters that are DTensors need torch 2.5 or later, got {torch.__version__}") from None
 
-        found = [Ranks(group, patience) for group in groups_of(tensors, process_group, device_mesh)]
+        found = [Ranks(group, patience, gpu) for group in groups_of(tensors, process_group, device_mesh)]
         return Distribution(found, True, checked)
     if device_mesh is not None:
         if device_mesh.ndim != 1:
             raise Error(f"device_mesh: must have one dimension for replicated parameters, got {device_mesh.ndim}")
         process_group = device_mesh.get_group()
-    return Distribution([Ranks(process_group, patience)], False, checked)
+    return Distribution([Ranks(process_group, patience, gpu)], False, checked)
 
 
 def _checked(options: Mapping[str, Any]) -> DistributedOptions:

@@ -25,10 +25,11 @@ class Exchange(NamedTuple):
 class Ranks:
     """The ranks of a process group. Every rank makes the same exchanges in the same order. One that fails raises
     ExchangeError with the task, the exchange, this rank, the reason, and the ranks that give no answer within
-    `patience` seconds. Tensors on a device that the group does not serve travel through one that it does."""
+    `patience` seconds. Tensors on a device that the group does not serve travel through one that it does: the CPU, or
+    `gpu`, which must be another one on every rank."""
 
-    def __init__(self, group: Any, patience: float) -> None:
-        self.group, self._patience = group, patience
+    def __init__(self, group: Any, patience: float, gpu: Optional[torch.device] = None) -> None:
+        self.group, self._patience, self._gpu = group, patience, gpu
         self.rank, self.count = dist.get_rank(group), dist.get_world_size(group)
         if self.rank < 0:
             raise Error("process_group: this process must be one of its ranks")
@@ -48,7 +49,9 @@ class Ranks:
         """Where tensors of a device travel: there, if the group serves it."""
         if of.type in self._served:
             return of
-        return torch.device("cpu") if "cpu" in self._served else torch.device("cuda", torch.cuda.current_device())
+        if "cpu" in self._served:
+            return torch.device("cpu")
+        return self._gpu or torch.device("cuda", torch.cuda.current_device())
 
     # ---- Exchanges -----------------------------------------------------------------------------------------------
 
