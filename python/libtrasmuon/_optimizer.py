@@ -49,6 +49,7 @@ class Optimizer(torch.optim.Optimizer):
     _step_supports_amp_scaling = True
     _core: Optional[AnyCore] = None
     _spread: Union[OneProcess, "Distribution"]
+    _given: Dict[str, Mapping[str, Any]]  # options, by rule
 
     def __init__(
         self,
@@ -67,12 +68,14 @@ class Optimizer(torch.optim.Optimizer):
     ) -> None:
         self._settings: Dict[str, Any] = {"master_weights": master_weights, "diagnostics": diagnostics}
         self._preset = preset
-        self._given: Dict[str, Mapping[str, Any]] = {"adamw": dict(adamw or {}), self.rule: dict(options)}
         self._begin()
-        items = listed(params)
-        self._spread = spread(tensors_in(items), process_group, device_mesh, distributed)
+        items, tensors, refusal = self._listed(params, process_group, device_mesh)
+        self._spread = spread(tensors, process_group, device_mesh, distributed)
 
         def build() -> AnyCore:
+            if refusal is not None:
+                raise refusal
+            self._given = {"adamw": dict(adamw or {}), self.rule: dict(options)}
             groups = initial_groups(items, self.rule, overrides, layouts, preset)
             torch.optim.Optimizer.__init__(self, groups, merged(self.rule, options, preset))
             return self._rebuild()
@@ -83,6 +86,17 @@ class Optimizer(torch.optim.Optimizer):
         if preset == "default":  # the others are somebody's recipe
             for text in self.warnings():
                 warnings.warn(text, stacklevel=3)
+
+    @staticmethod
+    def _listed(params: Params, *group: Any) -> Tuple[Any, List[torch.Tensor], Optional[Exception]]:
+        """The parameters and their tensors; if they are refused and the ranks of a group must hear it, the reason."""
+        try:
+            items = listed(params)
+            return items, tensors_in(items), None
+        except Exception as refusal:
+            if group == (None, None):
+                raise
+            return [], [], refusal
 
     def _begin(self) -> None:
         self._core = None
@@ -120,21 +134,31 @@ class Optimizer(torch.optim.Optimizer):
     def add_param_group(self, param_group: Dict[str, Any]) -> None:
         """Adds a group: {"params": tensors, named parameters or a module, "rule": "adamw", "lr": 1e-3, ...}. Its layout
         fields (num_heads, split_sizes, transposed, kind) hold for all its parameters."""
-        if not isinstance(param_group, dict):
-            raise TypeError(f"param_group must be a dict, got {type(param_group)}")
-        group = completed(param_group, self.rule, self._given, self._preset, len(self.param_groups))
-        super().add_param_group(group)
-        for name in set(self.defaults) - set(option_names(group["rule"])):
-            del group[name]  # the base class has added the options of the optimizer's own rule
-        before = self._core
-        if before is not None:
-            try:
-                self._spread.together("add_param_group", self._rebuild)
-            except BaseException:
-                self.param_groups.pop()
+        before, count = self._core, len(self.param_groups)
+
+        def add() -> None:
+            if not isinstance(param_group, dict):
+                raise TypeError(f"param_group must be a dict, got {type(param_group)}")
+            group = completed(param_group, self.rule, self._given, self._preset, count)
+            super(Optimizer, self).add_param_group(group)
+            for name in set(self.defaults) - set(option_names(group["rule"])):
+                del group[name]  # the base class has added the options of the optimizer's own rule
+
+        def add_and_rebuild() -> AnyCore:
+            add()
+            return self._rebuild()
+
+        if before is None:
+            add()
+            return
+        try:
+            self._spread.together("add_param_group", add_and_rebuild)
+        except BaseException:
+            del self.param_groups[count:]
+            if self._core is not before:
                 self._install(before)  # other ranks may have refused
-                raise
-            self._model.watch(self._bound.tensors)
+            raise
+        self._model.watch(self._bound.tensors)
 
     # ---- The core ------------------------------------------------------------------------------------------------
 
@@ -275,16 +299,17 @@ class Optimizer(torch.optim.Optimizer):
         and nothing has changed then. State keeps its dtype and goes to the parameter's device; empty state is as built.
         Over ranks every rank calls it, with state of whole parameters (of one process, or of any number of ranks) or of
         DTensors."""
-        if not isinstance(state_dict, Mapping):
-            raise Error(f"load_state_dict: must be what state_dict() returns, got {type(state_dict).__name__}")
-        state_dict = dict(state_dict)
-        for hook in getattr(self, "_optimizer_load_state_dict_pre_hooks", {}).values():
-            state_dict = hook(self, state_dict) or state_dict
-        self._follow()
         core, states, groups = self._bound, [], []
 
         def read() -> AnyCore:
-            nonlocal states, groups
+            nonlocal state_dict, core, states, groups
+            if not isinstance(state_dict, Mapping):
+                raise Error(f"load_state_dict: must be what state_dict() returns, got {type(state_dict).__name__}")
+            state_dict = dict(state_dict)
+            for hook in getattr(self, "_optimizer_load_state_dict_pre_hooks", {}).values():
+                state_dict = hook(self, state_dict) or state_dict
+            self._follow()
+            core = self._bound
             saved = saved_groups(state_dict)
             check_groups(self.param_groups, saved)
             orders = zip(saved_states(state_dict, saved), core.tensors, core.orders, core.parameters)

@@ -66,6 +66,79 @@ def test_ranks_that_differ_are_told_where():
     run_ranks(3, _differing)
 
 
+def _refusing(rank):
+    """One rank refuses its arguments before it has built anything: all hear why, at once."""
+    world, odd = dist.group.WORLD, rank.rank == 1
+    tensors = [torch.ones(4, 4).requires_grad_()]
+
+    def refused(task, reason, work):
+        text = error_of(Exception, work)
+        assert reason in text and text.startswith(f"{task}: rank 1: ") != odd, text
+
+    refused("Muon()", "empty parameter list", lambda: libtrasmuon.Muon([] if odd else tensors, process_group=world))
+    refused("Muon()", "", lambda: libtrasmuon.Muon([3] if odd else tensors, process_group=world))
+    options = {"adamw": 3} if odd else {}
+    refused("Muon()", "not iterable", lambda: libtrasmuon.Muon(tensors, process_group=world, **options))
+    options = {"distributed": {"wires": 1}} if odd else {}
+    refused("Muon()", "unknown setting 'wires'", lambda: libtrasmuon.Muon(tensors, process_group=world, **options))
+    options = {"device_mesh": 3} if odd else {}
+    refused("Muon()", "must not both be given", lambda: libtrasmuon.Muon(tensors, process_group=world, **options))
+
+    optimizer = libtrasmuon.Muon(tensors, process_group=world)
+    saved = optimizer.state_dict()
+    refused(
+        "load_state_dict",
+        "must be what state_dict() returns",
+        lambda: optimizer.load_state_dict(None if odd else saved),
+    )
+    if TORCH >= (2, 1):
+
+        def broken(optimizer, state_dict):
+            raise KeyError("a hook")
+
+        hook = optimizer.register_load_state_dict_pre_hook(broken) if odd else None
+        refused("load_state_dict", "a hook", lambda: optimizer.load_state_dict(saved))
+        if hook:
+            hook.remove()
+    group = {"params": [torch.ones(2, 2).requires_grad_()], **({"nothing": 1} if odd else {})}
+    refused("add_param_group", "nothing", lambda: optimizer.add_param_group(group))
+    refused("add_param_group", "must be a dict", lambda: optimizer.add_param_group([] if odd else dict(group)))
+    refused(
+        "consolidate_state_dict after step 0",
+        "to must be a rank below 3",
+        lambda: optimizer.consolidate_state_dict(to=3 if odd else 0),
+    )
+    # Nothing has changed.
+    assert len(optimizer.param_groups) == 1 and len(optimizer.state) == 1
+    tensors[0].grad = torch.eye(4)
+    optimizer.step()
+    optimizer.load_state_dict(saved)
+
+
+def test_what_one_rank_refuses_at_once_is_told_to_all():
+    run_ranks(3, _refusing, timeout=5.0)
+
+
+def _refusing_shards(rank):
+    from test_sharded import Shards
+
+    shards, odd = Shards(), rank.rank == 1
+    half = dist.new_group([1], use_local_synchronization=True) if odd else None
+    for options, reason in (
+        ({"distributed": {"wire": "f64"}}, "wire must be"),
+        ({"process_group": half}, "must have the ranks over which"),
+        ({"device_mesh": 3}, "must be a DeviceMesh"),
+    ):
+        text = error_of(Error, lambda: libtrasmuon.Muon(shards.named, **(options if odd else {})))
+        assert reason in text and text.startswith("Muon(): rank 1: ") != odd, text
+    libtrasmuon.Muon(shards.named)
+
+
+@pytest.mark.skipif(TORCH < (2, 6), reason="torch 2.6 and later: fully_shard")
+def test_what_one_rank_of_shards_refuses_at_once_is_told_to_all():
+    run_ranks(2, _refusing_shards, timeout=5.0)
+
+
 def _differing_shards(rank):
     from test_sharded import Shards
 

@@ -33,10 +33,10 @@ _DEFAULTS: DistributedOptions = {"wire": "f16", "bucket_bytes": 25 << 20, "patie
 
 
 class Distribution:
-    """How an optimizer is spread over ranks. `groups` as in AllRanks."""
+    """How an optimizer is spread over ranks. `groups` as in AllRanks; `own`: whether this rank refuses the arguments."""
 
-    def __init__(self, groups: Sequence[Ranks], sharded: bool, options: DistributedOptions) -> None:
-        self.everyone, self.sharded, self.options = AllRanks(groups), sharded, options
+    def __init__(self, groups: Sequence[Ranks], sharded: bool, options: DistributedOptions, own: Statement) -> None:
+        self.everyone, self.sharded, self.options, self._own = AllRanks(groups), sharded, options, own
 
     @property
     def partial(self) -> bool:
@@ -45,8 +45,13 @@ class Distribution:
 
     def together(self, task: str, work: Callable[[], Any]) -> None:
         """Runs work that all ranks must do alike: if it raises on one, or the cores that it returns differ, all raise."""
+
+        def described() -> str:
+            self._own.rethrow()  # what the constructor was given
+            return work().describe()
+
         self.everyone.begin(task)
-        together(self.everyone, lambda: work().describe())
+        together(self.everyone, described)
 
     def check_rebuild(self, core: Any, has_same: bool) -> None:
         """Raises Error if this rank cannot build its part anew without the others: parameters or state are not those of
@@ -85,9 +90,14 @@ class Distribution:
     def gather(self, core: Any, to: Optional[int], task: str) -> Optional[List[Dict[str, torch.Tensor]]]:
         """The state of all parameters, on the CPU of rank `to`, or of every rank if it is None; None on the others."""
         ranks = self.everyone.ranks
-        if to is not None and not 0 <= to < ranks.count:
-            raise Error(f"consolidate_state_dict: to must be a rank below {ranks.count}, got {to}")
+
+        def check_rank() -> str:
+            if to is not None and not 0 <= to < ranks.count:
+                raise Error(f"consolidate_state_dict: to must be a rank below {ranks.count}, got {to}")
+            return ""
+
         self.everyone.begin(task)
+        together(self.everyone, check_rank)
         keeps, gathered = to in (None, ranks.rank), []
         for index in range(len(core.tensors)):
             state = core.gather_state(index)
@@ -108,28 +118,36 @@ class Distribution:
 def connect(
     tensors: Sequence[torch.Tensor], process_group: Any, device_mesh: Any, options: Optional[Mapping[str, Any]]
 ) -> Distribution:
-    """The ranks that the arguments of an optimizer and its parameters name."""
-    checked = _checked(options or {})
+    """The ranks that the arguments of an optimizer and its parameters name. Where they can be told, other arguments
+    that make no sense are refused in together(), by all ranks."""
+    own = Statement()
+    checked = own.attempt(lambda: _checked(options or {})) or _DEFAULTS
+    own.attempt(lambda: _check_arguments(process_group, device_mesh))
+    sharded = any(hasattr(tensor, "placements") for tensor in tensors)
+    if sharded:
+        try:
+            from .dtensors import check_group, groups_of, mesh_of
+        except ImportError:
+            raise Error(f"parameters that are DTensors need torch 2.5 or later, got {torch.__version__}") from None
+        groups = groups_of(tensors)
+        own.attempt(lambda: check_group(groups[0], mesh_of(tensors), process_group, device_mesh))
+    elif process_group is not None:
+        groups = [process_group]
+    else:
+        own.rethrow()
+        if device_mesh.ndim != 1:
+            raise Error(f"device_mesh: must have one dimension for replicated parameters, got {device_mesh.ndim}")
+        groups = [device_mesh.get_group()]
+    # Not the current GPU, which is the same on all ranks unless they call torch.cuda.set_device().
+    gpu = next((tensor.device for tensor in tensors if tensor.device.type == "cuda"), None)
+    return Distribution([Ranks(group, checked["patience"], gpu) for group in groups], sharded, checked, own)
+
+
+def _check_arguments(process_group: Any, device_mesh: Any) -> None:
     if process_group is not None and device_mesh is not None:
         raise Error("process_group and device_mesh: must not both be given")
     if device_mesh is not None and not hasattr(device_mesh, "get_group"):
         raise Error(f"device_mesh: must be a DeviceMesh, got {type(device_mesh).__name__}")
-    patience = checked["patience"]
-    # Not the current GPU, which is the same on all ranks unless they call torch.cuda.set_device().
-    gpu = next((tensor.device for tensor in tensors if tensor.device.type == "cuda"), None)
-    if any(hasattr(tensor, "placements") for tensor in tensors):
-        try:
-            from .dtensors import groups_of
-        except ImportError:
-            raise Error(f"parameters that are DTensors need torch 2.5 or later, got {torch.__version__}") from None
-
-        found = [Ranks(group, patience, gpu) for group in groups_of(tensors, process_group, device_mesh)]
-        return Distribution(found, True, checked)
-    if device_mesh is not None:
-        if device_mesh.ndim != 1:
-            raise Error(f"device_mesh: must have one dimension for replicated parameters, got {device_mesh.ndim}")
-        process_group = device_mesh.get_group()
-    return Distribution([Ranks(process_group, patience, gpu)], False, checked)
 
 
 def _checked(options: Mapping[str, Any]) -> DistributedOptions:

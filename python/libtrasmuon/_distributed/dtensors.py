@@ -42,14 +42,29 @@ def _row_dimension(tensor: DTensor) -> Optional[int]:
 # ---- Ranks -------------------------------------------------------------------------------------------------------
 
 
-def groups_of(tensors: Sequence[torch.Tensor], process_group: Any, device_mesh: Any) -> List[Any]:
-    """The process groups of sharded parameters: the ranks over which rows are cut, then those with copies of them."""
+def _first_of(tensors: Sequence[torch.Tensor]) -> DTensor:
+    """The DTensor that tells the ranks: a matrix whose rows are cut, if there is one."""
     sharded = [tensor for tensor in tensors if isinstance(tensor, DTensor)]
     cut = [tensor for tensor in sharded if _row_dimension(tensor) is not None]
-    first = next((tensor for tensor in cut if tensor.dim() > 1), (cut or sharded)[0])
+    return next((tensor for tensor in cut if tensor.dim() > 1), (cut or sharded)[0])
+
+
+def mesh_of(tensors: Sequence[torch.Tensor]) -> Any:
+    """The mesh of sharded parameters."""
+    return _first_of(tensors).device_mesh
+
+
+def groups_of(tensors: Sequence[torch.Tensor]) -> List[Any]:
+    """The process groups of sharded parameters: the ranks over which rows are cut, then those with copies of them."""
+    first = _first_of(tensors)
     mesh, dimension = first.device_mesh, _row_dimension(first)
     dimension = mesh.ndim - 1 if dimension is None else dimension
-    group = mesh.get_group(dimension)
+    copies = [d for d in range(mesh.ndim) if d != dimension and mesh.size(d) > 1 and first.placements[d].is_replicate()]
+    return [mesh.get_group(d) for d in (dimension, *copies)]
+
+
+def check_group(group: Any, mesh: Any, process_group: Any, device_mesh: Any) -> None:
+    """Raises Error if the arguments name other ranks than `group`, on `mesh`, over which the parameters are sharded."""
     if process_group is not None and _members(process_group) != _members(group):
         raise Error(
             f"process_group: must have the ranks over which the parameters are sharded, {_members(group)}, got "
@@ -57,8 +72,6 @@ def groups_of(tensors: Sequence[torch.Tensor], process_group: Any, device_mesh: 
         )
     if device_mesh is not None and device_mesh != mesh:
         raise Error(f"device_mesh: must be that of the parameters, {mesh}, got {device_mesh}; leave it out")
-    copies = [d for d in range(mesh.ndim) if d != dimension and mesh.size(d) > 1 and first.placements[d].is_replicate()]
-    return [group] + [mesh.get_group(d) for d in copies]
 
 
 def _members(group: Any) -> List[int]:

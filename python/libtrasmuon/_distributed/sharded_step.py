@@ -8,7 +8,7 @@ from typing import Any, Callable, List, Sequence
 import torch
 
 from .._core import Core
-from .._library import check, handle_of, lib, number_of
+from .._library import check, handle_of, lib
 from .._tensors import WIRES
 from .agree import Statement, settle
 from .all_ranks import AllRanks
@@ -43,7 +43,8 @@ class ShardedStep:
         counts = [(ctypes.c_size_t * ranks.count)() for _ in range(4)]
         check(lib.trasmuon_sharded_step_sizes(self._handle, *doubles, *counts))
         self._sums, self._norms = (number.value for number in doubles)
-        self._to_owners, self._from_holders, self._to_holders, self._from_owners = map(list, counts)
+        sizes: List[List[int]] = [list(of_ranks) for of_ranks in counts]
+        self._to_owners, self._from_holders, self._to_holders, self._from_owners = sizes
         self.ownership = self._ownership()
         self.votes = everyone.count > 1 and device.type == "cpu"
         # Whether a double of the first exchange is the same in all replicas: all but the tallies, and the votes.
