@@ -83,8 +83,8 @@ class Distribution:
         except ExchangeError:
             raise
         except Exception as failure:
-            for ranks in self.everyone.groups:
-                ranks.leave_word(str(failure))
+            if not own.is_known:
+                self.everyone.leave(str(failure))
             raise
 
     def gather(self, core: Any, to: Optional[int], task: str) -> Optional[List[Dict[str, torch.Tensor]]]:

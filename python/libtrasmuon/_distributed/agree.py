@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks that agree before they go on. If one cannot, all raise the reason, and nobody is left waiting."""
 import ctypes
+import time
 from typing import Any, Callable, Optional, Sequence
 
 import torch
@@ -27,6 +28,7 @@ class Statement:
     def __init__(self) -> None:
         self.text = ""
         self.failure: Optional[Exception] = None
+        self.is_known = False  # to all ranks
 
     def attempt(self, work: Callable[[], Any]) -> Any:
         """Does work, unless this rank has failed before; notes if it fails. Failed exchanges are raised at once."""
@@ -62,21 +64,26 @@ def settle(everyone: AllRanks, own: Statement, votes: Sequence[float]) -> None:
     if failed:
         reason = everyone.share(own.message(), failed[0])
         own.failure = own.failure or Error(f"{everyone.task}: rank {failed[0]}: {reason}")
+        own.is_known = True
         return
     for number in range(1, everyone.count):
         if votes[number] != votes[0]:
             first, other = (everyone.share(own.text, source) for source in (0, number))
             difference = text_of(lib.trasmuon_first_difference, first.encode(), other.encode())
             own.failure = Error(f"{everyone.task}: ranks 0 and {number} must agree, got in {difference}")
+            own.is_known = True
             return
 
 
 def compare(everyone: AllRanks, own: Statement) -> None:
     """Lets all ranks vote, and settles. Every rank must call it."""
-    votes = torch.zeros(everyone.count, dtype=torch.float64)
+    votes = torch.zeros(everyone.count + 1, dtype=torch.float64)
     votes[everyone.number] = own.vote()
+    if everyone.number == 0:
+        votes[-1] = time.time_ns() // 1000  # a number that only this optimizer has, in 53 bits
     everyone.all_reduce(votes, "comparison of the ranks")
-    settle(everyone, own, votes.tolist())
+    everyone.name(f"{votes[-1]:.0f}")
+    settle(everyone, own, votes[:-1].tolist())
 
 
 def together(everyone: AllRanks, work: Callable[[], str]) -> None:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """All ranks of an optimizer, in one group or on a mesh."""
-from math import prod
 from typing import Sequence
 
 import torch
@@ -14,11 +13,12 @@ class AllRanks:
 
     def __init__(self, groups: Sequence[Ranks]) -> None:
         self.groups = list(groups)
-        self.count = prod(ranks.count for ranks in self.groups)
-        self.number, stride = 0, 1
+        self.number, self.count = 0, 1
         for ranks in self.groups:
-            self.number += ranks.rank * stride
-            stride *= ranks.count
+            self.number += ranks.rank * self.count
+            self.count *= ranks.count
+        for ranks in self.groups:
+            ranks.words.tell_too([other.words for other in self.groups])
 
     @property
     def ranks(self) -> Ranks:
@@ -36,6 +36,16 @@ class AllRanks:
         """Names what the following exchanges are for ("step 7")."""
         for ranks in self.groups:
             ranks.begin(task)
+
+    def name(self, name: str) -> None:
+        """Names the optimizer, where ranks leave word for each other."""
+        for ranks in self.groups:
+            ranks.words.name(name)
+
+    def leave(self, word: str) -> None:
+        """Lets ranks that wait for this one in vain know why."""
+        for ranks in self.groups if self.count > 1 else []:
+            ranks.words.leave(word)
 
     def all_reduce(self, tensor: torch.Tensor, name: str, largest: bool = False) -> None:
         """Sums over all ranks, or takes the largest value."""
