@@ -124,7 +124,7 @@ class ReplicatedEngine : public RankEngine {
       torch::Tensor tensor = owns(index) ? tensors()[index].state.at(state.spec.name)
                                          : empty_state(index, state.spec, whole_shape(index, state.spec));
       if (ranks_ > 1 && !on_every_rank(index)) {
-        ranks.broadcast(tensor, ownership_.owners[index],
+        ranks.broadcast(bytes_of(tensor), ownership_.owners[index],
                         "broadcast of state '" + state.spec.name + "' of '" + core().parameter(index).name + "'");
       }
       whole[state.spec.name] = tensor;
