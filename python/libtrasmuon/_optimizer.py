@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, 
 import torch
 
 from ._compat import disable_compile
+from ._fsdp1 import refuse_fsdp1
 from ._gradients import Gradients
 from ._groups import Params, completed, core_groups, group_table, initial_groups, listed, option_names, tensors_in
 from ._library import Error
@@ -76,6 +77,7 @@ class Optimizer(torch.optim.Optimizer):
             if refusal is not None:
                 raise refusal
             self._given = {"adamw": dict(adamw or {}), self.rule: dict(options)}
+            refuse_fsdp1(self.rule, items, tensors)
             groups = initial_groups(items, self.rule, overrides, layouts, preset)
             torch.optim.Optimizer.__init__(self, groups, merged(self.rule, options, preset))
             return self._rebuild()
