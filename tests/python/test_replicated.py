@@ -156,6 +156,35 @@ def test_groups_that_are_added_later():
     run_ranks(2, _more_groups)
 
 
+def _adamw_fails(rank):
+    """AdamW steps after the exchange: if it fails then, matrices must not have been written."""
+    net = Net()
+    optimizer = RULES["trasmuon"](net, process_group=dist.group.WORLD, distributed=SMALL)
+    for step in range(2):
+        backward(net, step)
+        optimizer.step()
+    backward(net, 2)
+    bits = lambda: weights(net) + [v.clone() for state in optimizer.state.values() for v in state.values()]
+    before, core = bits(), optimizer._bound._core
+    step, owners = core.step, optimizer.ownership().owners
+
+    def out_of_memory(gradients):
+        if any(owner == -1 and gradient is not None for owner, gradient in zip(owners, gradients)):
+            raise MemoryError("no more")
+        return step(gradients)
+
+    core.step = out_of_memory
+    assert "no more" in error_of(MemoryError, optimizer.step)
+    assert optimizer.applied_steps == 2 and equal(bits(), before)
+    core.step = step
+    optimizer.step()
+    assert optimizer.applied_steps == 3 and _same_on_all_ranks(net.parameters())
+
+
+def test_nothing_is_written_if_adamw_fails():
+    run_ranks(2, _adamw_fails)
+
+
 # ---- What torch users expect -------------------------------------------------------------------------------------
 
 

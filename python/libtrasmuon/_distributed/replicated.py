@@ -135,6 +135,8 @@ class ReplicatedCore:
             if self._votes:
                 compare(self._everyone, own)
             own.rethrow()
+            # Before weights are written: it may run out of memory, which changes nothing.
+            self._core.step(self._only(kept, [i for i, owner in enumerate(self.owners) if owner == EVERYBODY]))
         except BaseException:
             for state, copy in zip(self._state, self._kept if has_copy else []):
                 state.copy_(copy)
@@ -144,7 +146,6 @@ class ReplicatedCore:
             for index, slot in zip(bucket.indices, bucket.slots):
                 self.tensors[index].copy_(slot)
         self._release()
-        self._core.step(self._only(kept, [i for i, owner in enumerate(self.owners) if owner == EVERYBODY]))
 
     def _keep_state(self) -> bool:
         if not self._kept:
