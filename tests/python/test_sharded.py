@@ -260,6 +260,42 @@ def test_placements():
     run_ranks(4, _placements)
 
 
+def _experts(rank):
+    """Experts are on a mesh of their own (expert parallelism), in pairs of ranks."""
+    from torch.distributed.tensor import Replicate, Shard
+
+    line, square = _mesh(4), _mesh(2, 2)
+    generator = torch.Generator().manual_seed(3)
+    whole = [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in ((4, 5, 6), (10, 6))]
+    places = (square, [Replicate(), Shard(0)]), (line, [Shard(0)])
+    named = [
+        (name, _placed(tensor, *place).requires_grad_())
+        for name, tensor, place in zip(("experts", "rows"), whole, places)
+    ]
+    whole = [tensor.requires_grad_() for tensor in whole]
+    for build in (libtrasmuon.TrasMuon, libtrasmuon.NorMuon):
+        optimizer, own = build(named, lr=0.1), build(list(zip(("experts", "rows"), whole)), lr=0.1)
+        for step in range(3):
+            pull(whole, step)
+            for (_, tensor), reference, place in zip(named, whole, places):
+                tensor.grad = _placed(reference.grad, *place)
+            optimizer.step()
+            own.step()
+        for (name, tensor), reference in zip(named, whole):
+            assert torch.allclose(tensor.full_tensor(), reference, 1e-10, 1e-11), name
+            for key, value in optimizer.state[tensor].items():
+                assert torch.allclose(value.full_tensor().double(), own.state[reference][key].double(), 1e-9), key
+        optimizer.consolidate_state_dict(to=None)
+        other = build(named)
+        other.load_state_dict(optimizer.state_dict())
+        assert equal([v.full_tensor() for v in other.state[named[0][1]].values()], list(own.state[whole[0]].values()))
+    assert "'experts': must be sharded over the ranks" in error_of(Error, lambda: libtrasmuon.Dion(named))
+
+
+def test_experts_on_another_mesh():
+    run_ranks(4, _experts)
+
+
 def _transposed(rank):
     shards = Shards()
     layouts = {"up.weight": {"transposed": True}}

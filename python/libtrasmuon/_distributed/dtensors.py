@@ -43,10 +43,11 @@ def _row_dimension(tensor: DTensor) -> Optional[int]:
 
 
 def _first_of(tensors: Sequence[torch.Tensor]) -> DTensor:
-    """The DTensor that tells the ranks: a matrix whose rows are cut, if there is one."""
+    """The DTensor that tells the ranks: a matrix whose rows are cut, if there is one. Experts may be elsewhere."""
     sharded = [tensor for tensor in tensors if isinstance(tensor, DTensor)]
     cut = [tensor for tensor in sharded if _row_dimension(tensor) is not None]
-    return next((tensor for tensor in cut if tensor.dim() > 1), (cut or sharded)[0])
+    matrices = [tensor for tensor in cut if tensor.dim() > 1]
+    return next((tensor for tensor in matrices if tensor.dim() != 3), (matrices or cut or sharded)[0])
 
 
 def mesh_of(tensors: Sequence[torch.Tensor]) -> Any:
@@ -88,8 +89,9 @@ class Place(NamedTuple):
     rows: Sequence[int] = ()  # on every rank
 
 
-def place_of(tensor: torch.Tensor, rule: str, group: Any, who: str) -> Place:
-    """Where the rows of a parameter are. Raises Error if this rule cannot step what is here."""
+def place_of(tensor: torch.Tensor, rule: str, is_batch: bool, group: Any, who: str) -> Place:
+    """Where the rows of a parameter, or the matrices of a batch, are. Raises Error if this rule cannot step what is
+    here."""
     if not isinstance(tensor, DTensor) or not _cutting(tensor):
         return Place()
     mesh, names = tensor.device_mesh, "[" + ", ".join(map(str, tensor.placements)) + "]"
@@ -104,6 +106,9 @@ def place_of(tensor: torch.Tensor, rule: str, group: Any, who: str) -> Place:
             f"{names} on a mesh of shape {tuple(mesh.shape)}; shard the first dimension, or let AdamW step it"
         )
     if _members(mesh.get_group(dimension)) != _members(group):
+        # Whole matrices (expert parallelism) need no exchange, on whichever ranks. Dion starts by an expert's number.
+        if is_batch and rule != "dion" and local_of(tensor).numel() > 0:
+            return Place()
         raise Error(
             f"{who}: must be sharded over the ranks {_members(group)} like the other parameters, got "
             f"{_members(mesh.get_group(dimension))}"

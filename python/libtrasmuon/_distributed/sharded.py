@@ -28,8 +28,8 @@ class ShardedCore:
         self.tensors = [parameter.tensor for parameter in self.parameters]
         self._rules = [group.rule for group in groups for _ in group.parameters]
         self._places = [
-            place_of(parameter.tensor, rule, self._ranks.group, f"parameter '{parameter.name}'")
-            for parameter, rule in zip(self.parameters, self._rules)
+            place_of(parameter.tensor, rule, self._is_batch(i), self._ranks.group, f"parameter '{parameter.name}'")
+            for i, (parameter, rule) in enumerate(zip(self.parameters, self._rules))
         ]
         self._placements = list(map(placements_of, self.tensors))
         self._are_whole = list(map(is_whole, self.tensors))
