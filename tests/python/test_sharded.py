@@ -335,6 +335,60 @@ def test_gradients_that_are_missing_or_not_finite_on_one_rank():
     run_ranks(3, _missing_gradients)
 
 
+def _partial_gradients(rank):
+    """Gradients that tensor parallelism leaves as sums to be made; placing them is an exchange."""
+    from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
+
+    mesh, named, whole = _mesh(2), [], []
+    for name, placement in (("rows", Shard(0)), ("copies", Replicate())):
+        weight = torch.randn(6, 4, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+        named.append((name, _placed(weight, mesh, [placement]).requires_grad_()))
+        whole.append(weight.clone().requires_grad_())
+    optimizer = libtrasmuon.Muon(named, lr=0.1)
+    own = libtrasmuon.Muon(list(zip(("rows", "copies"), whole)), lr=0.1)
+
+    def new_gradients(step):
+        pull(whole, step)
+        for (_, tensor), reference in zip(named, whole):
+            part = reference.grad * (0.25 if rank.rank == 0 else 0.75)
+            tensor.grad = DTensor.from_local(part, mesh, [Partial()], run_check=False)
+
+    def alike():
+        return all(torch.allclose(t.full_tensor(), w, 1e-11, 1e-12) for (_, t), w in zip(named, whole))
+
+    new_gradients(0)
+    optimizer.step()
+    own.step()
+    assert alike()
+    # One rank refuses before it looks at gradients.
+    new_gradients(1)
+    optimizer.param_groups[0]["lr"] = -1.0 if rank.rank == 1 else 0.1
+    assert "lr must be" in error_of(Error, optimizer.step)
+    optimizer.param_groups[0]["lr"] = 0.1
+    kept = named[0][1].grad
+    if rank.rank == 1:
+        named[0][1].grad = kept.to_local()
+    assert "must be a DTensor" in error_of(Error, optimizer.step)
+    named[0][1].grad = kept
+    optimizer.step()
+    own.step()
+    assert alike()
+    # One rank lacks a gradient: the matrix is skipped by all; then all lack it.
+    for lacking in ([1], [0, 1]):
+        new_gradients(2)
+        if rank.rank in lacking:
+            named[0][1].grad = None
+        whole[0].grad = None
+        optimizer.step()
+        own.step()
+        assert alike()
+    assert optimizer.state[named[0][1]]["skipped"].to_local().item() == 1
+
+
+def test_partial_gradients():
+    run_ranks(2, _partial_gradients, timeout=5.0)
+
+
 def _masters(rank):
     shards = Shards(torch.bfloat16)
     optimizer = RULES["trasmuon"](shards.named, master_weights=True, distributed=EXACT)

@@ -37,6 +37,11 @@ class Distribution:
 
     def __init__(self, groups: Sequence[Ranks], sharded: bool, options: DistributedOptions, own: Statement) -> None:
         self.everyone, self.sharded, self.options, self._own = AllRanks(groups), sharded, options, own
+        self._placed: Any = None
+        if sharded:
+            from .gradients import PlacedGradients
+
+            self._placed = PlacedGradients()
 
     @property
     def partial(self) -> bool:
@@ -73,6 +78,8 @@ class Distribution:
         Core.step() does, if the core must be built anew."""
         own, gradients = Statement(), None
         try:
+            if self._placed is not None:
+                self._placed.begin(self.everyone.ranks, core())
             gradients = own.attempt(prepare)
             if skipped:
                 own.rethrow()
@@ -110,7 +117,7 @@ class Distribution:
         if self.sharded:
             from .sharded import ShardedCore
 
-            return ShardedCore(groups, settings, self.everyone, self.options["wire"])
+            return ShardedCore(groups, settings, self.everyone, self.options["wire"], self._placed)
         known = {} if before is None else {id(t): owner for t, owner in zip(before.tensors, before.owners)}
         return ReplicatedCore(groups, settings, self.everyone, self.options["bucket_bytes"], known)
 

@@ -130,17 +130,6 @@ def placements_of(tensor: torch.Tensor) -> Optional[Sequence[Any]]:
     return tensor.placements if isinstance(tensor, DTensor) else None
 
 
-def local_gradient(gradient: Any, placements: Sequence[Any], name: str) -> Optional[torch.Tensor]:
-    """What this rank has of the gradient of parameter `name`, a DTensor that is placed so."""
-    if gradient is None:
-        return None
-    if not isinstance(gradient, DTensor):
-        raise Error(f"gradient of '{name}': must be a DTensor, as the weight, got a plain tensor")
-    if gradient.placements != placements:
-        gradient = gradient.redistribute(placements=placements)
-    return gradient._local_tensor
-
-
 # ---- State -------------------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,8 @@ from .._library import Error, lib, text_of
 from .._state import StateSpec
 from .agree import Statement, must_stay
 from .all_ranks import AllRanks
-from .dtensors import copy_part, is_whole, local_gradient, local_of, place_of, placed_state, placements_of, whole_of
+from .dtensors import copy_part, is_whole, local_of, place_of, placed_state, placements_of, whole_of
+from .gradients import PlacedGradients
 from .owners import Ownership
 from .sharded_step import ShardedStep
 
@@ -22,7 +23,16 @@ class ShardedCore:
 
     A step that raises has left weights and state of this rank as they were."""
 
-    def __init__(self, groups: Sequence[CoreGroup], settings: Mapping[str, Any], everyone: AllRanks, wire: str) -> None:
+    def __init__(
+        self,
+        groups: Sequence[CoreGroup],
+        settings: Mapping[str, Any],
+        everyone: AllRanks,
+        wire: str,
+        gradients: PlacedGradients,
+    ) -> None:
+        """gradients: those of the step that has begun."""
+        self._gradients = gradients
         self._everyone, self._ranks, self._wire, self._settings = everyone, everyone.ranks, wire, dict(settings)
         self.parameters = [parameter for group in groups for parameter in group.parameters]
         self.tensors = [parameter.tensor for parameter in self.parameters]
@@ -31,7 +41,7 @@ class ShardedCore:
             place_of(parameter.tensor, rule, self._is_batch(i), self._ranks.group, f"parameter '{parameter.name}'")
             for i, (parameter, rule) in enumerate(zip(self.parameters, self._rules))
         ]
-        self._placements = list(map(placements_of, self.tensors))
+        self.placements = list(map(placements_of, self.tensors))
         self._are_whole = list(map(is_whole, self.tensors))
         # AdamW's empty parts are stepped as one element that is always zero, so that steps are counted alike.
         self._stand_ins = {
@@ -138,10 +148,7 @@ class ShardedCore:
         self._core.set_options(groups)
 
     def gradients(self) -> List[Optional[torch.Tensor]]:
-        found = [
-            tensor.grad if placements is None else local_gradient(tensor.grad, placements, parameter.name)
-            for tensor, placements, parameter in zip(self.tensors, self._placements, self.parameters)
-        ]
+        found = self._gradients.of_step()
         for index, stand_in in self._stand_ins.items():
             if found[index] is not None:
                 found[index] = torch.zeros_like(stand_in)
