@@ -233,6 +233,7 @@ c10::intrusive_ptr<c10d::Store> store_of_rank(int server, const Rank& self) {
   options.isServer = self.rank == server;
   options.waitWorkers = false;
   if (options.isServer) {
+    options.port = 0;  // any
     auto store = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
     const std::string port = std::to_string(store->getPort());
     self.store->set("port", std::vector<std::uint8_t>(port.begin(), port.end()));

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replicas of shards (HSDP): what happens on one rank concerns the ranks of all replicas."""
+import os
+import signal
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -9,7 +12,7 @@ from rank_nets import RULES
 from rank_processes import error_of, run_ranks
 
 import libtrasmuon
-from libtrasmuon import Error
+from libtrasmuon import Error, ExchangeError
 
 pytestmark = needs_torch(2, 6, "fully_shard")
 
@@ -101,3 +104,26 @@ def _sums_with_other_bits(rank):
 
 def test_replicas_have_the_same_bits_whatever_their_sums():
     run_ranks(4, _sums_with_other_bits)
+
+
+def _lost(rank):
+    shards = _shards(2, 2)
+    optimizer = RULES["trasmuon"](shards.named, distributed={"patience": 3.0})
+    for step in range(2):
+        shards.pull(step)
+        optimizer.step()
+    before = _bits(shards, optimizer)
+    if rank.rank == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    text = error_of(ExchangeError, optimizer.step)
+    assert text.startswith("step 3: ") and equal(_bits(shards, optimizer), before), text
+    if rank.rank == 2:
+        assert "failed on rank 0 of 2 ([2, 3] of all): " in text and "no answer within 3 s from rank 1" in text, text
+    if rank.rank == 1:
+        assert "failed on rank 0 of 2 ([1, 3] of all): " in text and "no answer within 3 s from rank 1" in text, text
+    if rank.rank == 0:  # which waits for rank 2, and that waits for the one that is lost
+        assert "failed on rank 0 of 2 ([0, 2] of all): " in text and "all ranks are alive" in text, text
+
+
+def test_a_rank_that_is_lost_ends_the_step_of_all_replicas():
+    run_ranks(4, _lost, lost=[3])

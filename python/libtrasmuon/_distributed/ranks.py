@@ -125,9 +125,10 @@ class Ranks:
 
     def _fail(self, exchange: str, failure: RuntimeError) -> None:
         reason = str(failure).splitlines()[0] if str(failure) else type(failure).__name__
-        raise ExchangeError(
-            f"{self._task}: {exchange} failed on rank {self.rank} of {self.count}: {reason}{self.words.of_others()}"
-        ) from failure
+        members = c10d.get_process_group_ranks(self.group)
+        listed = "" if members == list(range(dist.get_world_size())) else f" ({members} of all)"
+        where = f"failed on rank {self.rank} of {self.count}{listed}"
+        raise ExchangeError(f"{self._task}: {exchange} {where}: {reason}{self.words.of_others()}") from failure
 
 
 def _device_types(group: Any) -> Sequence[str]:
