@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Optimizers over many ranks. torch.distributed moves the bytes. Imported only where ranks are involved."""
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypedDict, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypedDict
 
 import torch
 
