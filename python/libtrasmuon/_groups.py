@@ -60,6 +60,17 @@ def listed(params: Params) -> Union[torch.nn.Module, List[Any]]:
     return items
 
 
+def listed_or_refused(params: Params, over_ranks: bool) -> Tuple[Any, List[torch.Tensor], Optional[Exception]]:
+    """What listed() returns and its tensors. Over ranks, all of which must hear of a refusal, the reason instead."""
+    try:
+        items = listed(params)
+        return items, tensors_in(items), None
+    except Exception as refusal:
+        if not over_ranks:
+            raise
+        return [], [], refusal
+
+
 def _is_group(item: Any) -> bool:
     return isinstance(item, dict)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, 
 import torch
 
 from ._compat import SCALER_SETS_ATTRIBUTES, disable_compile
+from ._fsdp1 import refuse_fsdp1
 from ._gradients import Gradients
 from ._groups import (
     Params,
@@ -13,16 +14,16 @@ from ._groups import (
     check_entries,
     completed,
     core_groups,
-    group_table,
     initial_groups,
     listed,
+    listed_or_refused,
     option_names,
     prefix_in,
-    tensors_in,
     unclear_layouts,
     unknown_entries,
     without_prefix,
 )
+from ._insight import Insight
 from ._library import Error
 from ._one_process import AnyCore, OneProcess, spread
 from ._options import core_options, merged
@@ -43,12 +44,11 @@ from ._watch import GroupWatch, MasterWatch, ModelWatch, StateWatch, same_object
 
 if TYPE_CHECKING:
     from ._distributed import Distribution
-    from ._distributed.owners import Ownership
 
 Callback = Callable[["Optimizer", int], None]
 
 
-class Optimizer(torch.optim.Optimizer):
+class Optimizer(Insight, torch.optim.Optimizer):
     """The library's optimizer as a torch.optim.Optimizer, with a rule for each group, for parameters on the CPU and on
     GPUs. Use TrasMuon, NorMuon, Muon, Dion or AdamW, whose `rule` is that of groups which name none.
 
@@ -61,6 +61,7 @@ class Optimizer(torch.optim.Optimizer):
     _copied: Tuple[str, ...] = ("_settings", "_given", "_preset", "_prefix")  # besides groups and state
     _core: Optional[AnyCore] = None
     _spread: Union[OneProcess, "Distribution"]
+    _given: Dict[str, Mapping[str, Any]]  # options, by rule
 
     def __init__(
         self,
@@ -79,14 +80,17 @@ class Optimizer(torch.optim.Optimizer):
     ) -> None:
         self._settings: Dict[str, Any] = {"master_weights": master_weights, "diagnostics": diagnostics}
         self._preset = preset
-        self._given: Dict[str, Mapping[str, Any]] = {"adamw": dict(adamw or {}), self.rule: dict(options)}
         self._begin()
-        items = listed(params)
+        items, tensors, refusal = listed_or_refused(params, (process_group, device_mesh) != (None, None))
         self._prefix = prefix_in(items)
         items = without_prefix(items, self._prefix)
-        self._spread = spread(tensors_in(items), process_group, device_mesh, distributed)
+        self._spread = spread(tensors, process_group, device_mesh, distributed)
 
         def build() -> AnyCore:
+            if refusal is not None:
+                raise refusal
+            self._given = {"adamw": dict(adamw or {}), self.rule: dict(options)}
+            refuse_fsdp1(self.rule, items, tensors)
             groups = initial_groups(items, self.rule, overrides, layouts, preset)
             torch.optim.Optimizer.__init__(self, groups, merged(self.rule, options, preset))
             return self._rebuild()
@@ -117,13 +121,6 @@ class Optimizer(torch.optim.Optimizer):
         found_inf is on a GPU, for which the host does not wait."""
         return self._applied
 
-    def ownership(self) -> "Ownership":
-        """Over ranks: who steps which parameter (replicated; -1: every rank) or orthogonalizes which matrix (sharded),
-        how even that is, and how many ranks are idle meanwhile."""
-        if isinstance(self._spread, OneProcess):
-            raise Error("ownership: this optimizer is not spread over ranks")
-        return self._bound.ownership()  # type: ignore[union-attr]
-
     @torch.no_grad()
     def consolidate_state_dict(self, to: Optional[int] = 0) -> None:
         """Gathers the state of all ranks on rank `to` of the process group, or on every rank if it is None. There
@@ -136,26 +133,39 @@ class Optimizer(torch.optim.Optimizer):
     def add_param_group(self, param_group: Dict[str, Any]) -> None:
         """Adds a group: {"params": tensors, named parameters or a module, "rule": "adamw", "lr": 1e-3, ...}. Its layout
         fields (num_heads, split_sizes, transposed, kind) hold for all its parameters."""
-        if not isinstance(param_group, dict):
-            raise TypeError(f"param_group must be a dict, got {type(param_group)}")
-        before = self._core
-        if before is not None:
-            param_group = without_prefix(listed([param_group])[0], self._prefix)  # type: ignore[index]
-        group = completed(param_group, self.rule, self._given, self._preset, len(self.param_groups))
-        super().add_param_group(group)
-        for name in set(self.defaults) - set(option_names(group["rule"])):
-            del group[name]  # the base class has added the options of the optimizer's own rule
-        if before is not None:
-            try:
-                self._spread.together("add_param_group", self._rebuild)
-            except BaseException:
-                self.param_groups.pop()
+        before, count = self._core, len(self.param_groups)
+
+        def add() -> Dict[str, Any]:
+            if not isinstance(param_group, dict):
+                raise TypeError(f"param_group must be a dict, got {type(param_group)}")
+            given = param_group
+            if before is not None:
+                given = without_prefix(listed([param_group])[0], self._prefix)  # type: ignore[index]
+            group = completed(given, self.rule, self._given, self._preset, count)
+            super(Optimizer, self).add_param_group(group)
+            for name in set(self.defaults) - set(option_names(group["rule"])):
+                del group[name]  # the base class has added the options of the optimizer's own rule
+            return given
+
+        def add_and_rebuild() -> AnyCore:
+            added.append(add())
+            return self._rebuild()
+
+        added: List[Dict[str, Any]] = []
+        if before is None:
+            add()
+            return
+        try:
+            self._spread.together("add_param_group", add_and_rebuild)
+        except BaseException:
+            del self.param_groups[count:]
+            if self._core is not before:
                 self._install(before)  # other ranks may have refused
-                raise
-            self._model.watch(self._bound.tensors)
-            unclear = unclear_layouts([param_group], self.param_groups[-1:])
-            if unclear:
-                warnings.warn(unclear, stacklevel=2)
+            raise
+        self._model.watch(self._bound.tensors)
+        unclear = unclear_layouts(added, self.param_groups[count:])
+        if unclear:
+            warnings.warn(unclear, stacklevel=2)
 
     # ---- The core ------------------------------------------------------------------------------------------------
 
@@ -269,6 +279,12 @@ class Optimizer(torch.optim.Optimizer):
                 stacklevel=4,
             )
 
+    def add_callback(self, callback: Callback, every: int = 1) -> None:
+        """Calls callback(optimizer, step) after each `every`-th step. Callbacks are not saved or copied."""
+        if every < 1:
+            raise Error(f"add_callback: every must be >= 1, got {every}")
+        self._callbacks.append((callback, every))
+
     def refresh_recorded(self) -> None:
         """Updates learning rates and other scalars inside CUDA graphs in which steps were captured, for replays that
         follow on torch's current streams. Raises Error if parameters or the stages of a step have changed since."""
@@ -309,16 +325,17 @@ class Optimizer(torch.optim.Optimizer):
         and nothing has changed then. State keeps its dtype and goes to the parameter's device; empty state is as built.
         Over ranks every rank calls it, with state of whole parameters (of one process, or of any number of ranks) or of
         DTensors."""
-        if not isinstance(state_dict, Mapping):
-            raise Error(f"load_state_dict: must be what state_dict() returns, got {type(state_dict).__name__}")
-        state_dict = dict(state_dict)
-        for hook in getattr(self, "_optimizer_load_state_dict_pre_hooks", {}).values():
-            state_dict = hook(self, state_dict) or state_dict
-        self._follow()
         core, states, groups = self._bound, [], []
 
         def read() -> AnyCore:
-            nonlocal states, groups
+            nonlocal state_dict, core, states, groups
+            if not isinstance(state_dict, Mapping):
+                raise Error(f"load_state_dict: must be what state_dict() returns, got {type(state_dict).__name__}")
+            state_dict = dict(state_dict)
+            for hook in getattr(self, "_optimizer_load_state_dict_pre_hooks", {}).values():
+                state_dict = hook(self, state_dict) or state_dict
+            self._follow()
+            core = self._bound
             saved = saved_groups(state_dict)
             check_groups(self.param_groups, saved)
             orders = zip(saved_states(state_dict, saved), core.tensors, core.orders, core.parameters)
@@ -360,35 +377,3 @@ class Optimizer(torch.optim.Optimizer):
         self._begin()
         self._rebuild()
         self._is_as_built = False
-
-    # ---- Insight -------------------------------------------------------------------------------------------------
-
-    def table(self) -> str:
-        """Parameters with rule, shape and layout, one per line."""
-        self._groups.carry_names(self.param_groups)
-        return group_table(self.param_groups)
-
-    def diagnostics(self) -> Dict[str, List[Dict[str, float]]]:
-        """What the last step did, by parameter: one entry per matrix with step, skipped, updated, r_max, r_q95, c_min,
-        c_mean, damped_share, update_rms, eta_hat, isometry_error. Needs diagnostics=True. Waits for the GPU."""
-        if not self._settings["diagnostics"]:
-            raise Error("diagnostics: build the optimizer with diagnostics=True")
-        return {p.name: self._bound.diagnostics(index) for index, p in enumerate(self._bound.parameters)}
-
-    def add_callback(self, callback: Callback, every: int = 1) -> None:
-        """Calls callback(optimizer, step) after each `every`-th step. Callbacks are not saved or copied."""
-        if every < 1:
-            raise Error(f"add_callback: every must be >= 1, got {every}")
-        self._callbacks.append((callback, every))
-
-    def warnings(self) -> List[str]:
-        """Settings that are allowed but known to work badly."""
-        return self._bound.warnings()
-
-    def state_bytes(self) -> int:
-        """Size of the state."""
-        return self._bound.state_bytes()
-
-    def workspace_bytes(self) -> int:
-        """Size of the scratch memory that is held now."""
-        return self._bound.workspace_bytes()

@@ -81,7 +81,7 @@ check_includes() {
 
 # The Python package needs nothing but torch; typing_extensions is for type checkers only.
 readonly python_may_import='(\.|torch|typing_extensions)'
-readonly python_standard='(array|ctypes|datetime|fnmatch|itertools|operator|os|pathlib|platform|sys|time|typing|warnings|weakref)'
+readonly python_standard='(array|ctypes|datetime|fnmatch|itertools|operator|os|pathlib|platform|sys|threading|time|typing|warnings|weakref)'
 check_python_imports() {
   local file line imported
   while IFS=: read -r file line imported; do

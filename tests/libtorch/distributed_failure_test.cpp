@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <thread>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "libtorch/rank_nets.h"
 #include "trasmuon/libtorch/distributed.h"
@@ -226,22 +227,43 @@ TEST(DistributedFailure, MissingAndNonFiniteGradientsAreTheSameForAll) {
 
 constexpr milliseconds kTimeout(3'000), kPatience(4'000);
 
-/// Rank 2 meets `action` before an exchange of step 3, and the others end with an error.
-std::unique_ptr<RankProcesses> lose_rank_2(bool sharded, int exchange, const std::function<void()>& action,
-                                           const std::string& expected) {
+/// A store that one rank serves.
+c10::intrusive_ptr<c10d::Store> store_of_rank(int server, const Rank& self) {
+  c10d::TCPStoreOptions options;
+  options.isServer = self.rank == server;
+  options.waitWorkers = false;
+  if (options.isServer) {
+    options.port = 0;  // any
+    auto store = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
+    const std::string port = std::to_string(store->getPort());
+    self.store->set("port", std::vector<std::uint8_t>(port.begin(), port.end()));
+    return store;
+  }
+  const std::vector<std::uint8_t> port = self.store->get("port");
+  options.port = static_cast<std::uint16_t>(std::stoi(std::string(port.begin(), port.end())));
+  return c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
+}
+
+/// Rank `lost` meets `action` before an exchange of step 3, and the others end with an error. `serves`: whether the
+/// lost rank serves the store, as in scripts that are started without torchrun.
+std::unique_ptr<RankProcesses> lose_rank(int lost, bool sharded, int exchange, const std::function<void()>& action,
+                                         const std::string& expected, bool serves = false) {
   return std::make_unique<RankProcesses>(
       3,
       [=](Rank& self) {
         SCOPED_TRACE((sharded ? "sharded, exchange " : "replicated, exchange ") + std::to_string(exchange));
-        Training training(self, sharded, {.bucket_bytes = 1, .store = self.store, .patience = kPatience});
+        const auto store = serves ? store_of_rank(lost, self) : self.store;
+        Training training(self, sharded, {.bucket_bytes = 1, .store = store, .patience = kPatience});
         for (int step = 0; step < 2; ++step) {
           training.backward();
           training.step();
         }
         training.backward();
-        if (self.rank == 2) self.group->before(exchange, action);
+        if (self.rank == lost) self.group->before(exchange, action);
+        const auto begin = std::chrono::steady_clock::now();
         const std::string error = training.failing_step();
-        if (self.rank == 2) return;
+        if (self.rank == lost) return;
+        EXPECT_LT(std::chrono::steady_clock::now() - begin, kTimeout + kPatience + std::chrono::seconds(3));
         EXPECT_THAT(error,
                     AllOf(HasSubstr("step 3: "), HasSubstr("failed on rank " + std::to_string(self.rank) + " of 3: "),
                           HasSubstr(expected)));
@@ -252,25 +274,33 @@ std::unique_ptr<RankProcesses> lose_rank_2(bool sharded, int exchange, const std
 /// A step makes so many exchanges: by rows four; of copies one for each of two matrices, and one to agree.
 constexpr int exchanges_of(bool sharded) { return sharded ? 4 : 3; }
 
-void lose_rank_2_at_each_exchange(int signal) {
-  std::vector<std::unique_ptr<RankProcesses>> all;
+void lose_a_rank_at_each_exchange(int signal) {
+  struct Loss {
+    std::unique_ptr<RankProcesses> processes;
+    int rank;
+  };
+  std::vector<Loss> all;
+  const auto action = [=] { raise(signal); };
   for (const bool sharded : {false, true}) {
     for (int exchange = 0; exchange < exchanges_of(sharded); ++exchange) {
-      all.push_back(lose_rank_2(
-          sharded, exchange, [=] { raise(signal); }, "no answer within 4000 ms from rank 2"));
+      const int lost = (exchange + 2 * sharded) % 3;
+      const std::string expected = "no answer within 4000 ms from rank " + std::to_string(lost);
+      all.push_back({lose_rank(lost, sharded, exchange, action, expected), lost});
     }
   }
-  for (auto& processes : all) processes->finish({2});
+  const std::string no_store = "; the store does not answer, so the rank that serves it may be gone (";
+  all.push_back({lose_rank(0, false, 1, action, no_store, true), 0});
+  for (const Loss& loss : all) loss.processes->finish({loss.rank});
 }
 
-TEST(DistributedFailure, AKilledRankIsNamed) { lose_rank_2_at_each_exchange(SIGKILL); }
+TEST(DistributedFailure, AKilledRankIsNamed) { lose_a_rank_at_each_exchange(SIGKILL); }
 
-TEST(DistributedFailure, AStoppedRankIsNamed) { lose_rank_2_at_each_exchange(SIGSTOP); }
+TEST(DistributedFailure, AStoppedRankIsNamed) { lose_a_rank_at_each_exchange(SIGSTOP); }
 
 TEST(DistributedFailure, ASlowRankIsNamed) {
   const auto late = [] { std::this_thread::sleep_for(kTimeout + milliseconds(1'000)); };
   for (auto& processes :
-       {lose_rank_2(false, 1, late, "rank 2 came last"), lose_rank_2(true, 2, late, "rank 2 came last")})
+       {lose_rank(2, false, 1, late, "rank 2 came last"), lose_rank(0, true, 2, late, "rank 0 came last")})
     processes->finish();
 }
 

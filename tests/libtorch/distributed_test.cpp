@@ -378,5 +378,20 @@ TEST(Distributed, StateIsSavedWholeAndLoadedByOtherNumbersOfRanks) {
   std::remove(file.c_str());
 }
 
+TEST(Distributed, MomentumInBf16IsSaved) {  // which the Gloo of LibTorch 1.13 does not know
+  run_ranks(2, [](Rank& self) {
+    const Options rule = TrasMuonOptions{.momentum_dtype = MomentumDType::bf16};
+    Net net, alone;
+    std::vector<OptimizerParamGroup> groups = groups_for(alone, rule);
+    cut_rows(groups, self);
+    DistributedOptimizer by_owner(self.group, groups_for(net, rule)), by_rows(self.group, groups);
+    net.backward();
+    by_owner.step();
+    const std::string saved = archive_of(by_owner);
+    load(by_rows, saved);
+    EXPECT_TRUE(same_contents(archive_of(by_rows), saved));
+  });
+}
+
 }  // namespace
 }  // namespace trasmuon::libtorch

@@ -66,6 +66,79 @@ def test_ranks_that_differ_are_told_where():
     run_ranks(3, _differing)
 
 
+def _refusing(rank):
+    """One rank refuses its arguments before it has built anything: all hear why, at once."""
+    world, odd = dist.group.WORLD, rank.rank == 1
+    tensors = [torch.ones(4, 4).requires_grad_()]
+
+    def refused(task, reason, work):
+        text = error_of(Exception, work)
+        assert reason in text and text.startswith(f"{task}: rank 1: ") != odd, text
+
+    refused("Muon()", "empty parameter list", lambda: libtrasmuon.Muon([] if odd else tensors, process_group=world))
+    refused("Muon()", "", lambda: libtrasmuon.Muon([3] if odd else tensors, process_group=world))
+    options = {"adamw": 3} if odd else {}
+    refused("Muon()", "not iterable", lambda: libtrasmuon.Muon(tensors, process_group=world, **options))
+    options = {"distributed": {"wires": 1}} if odd else {}
+    refused("Muon()", "unknown setting 'wires'", lambda: libtrasmuon.Muon(tensors, process_group=world, **options))
+    options = {"device_mesh": 3} if odd else {}
+    refused("Muon()", "must not both be given", lambda: libtrasmuon.Muon(tensors, process_group=world, **options))
+
+    optimizer = libtrasmuon.Muon(tensors, process_group=world)
+    saved = optimizer.state_dict()
+    refused(
+        "load_state_dict",
+        "must be what state_dict() returns",
+        lambda: optimizer.load_state_dict(None if odd else saved),
+    )
+    if TORCH >= (2, 1):
+
+        def broken(optimizer, state_dict):
+            raise KeyError("a hook")
+
+        hook = optimizer.register_load_state_dict_pre_hook(broken) if odd else None
+        refused("load_state_dict", "a hook", lambda: optimizer.load_state_dict(saved))
+        if hook:
+            hook.remove()
+    group = {"params": [torch.ones(2, 2).requires_grad_()], **({"nothing": 1} if odd else {})}
+    refused("add_param_group", "nothing", lambda: optimizer.add_param_group(group))
+    refused("add_param_group", "must be a dict", lambda: optimizer.add_param_group([] if odd else dict(group)))
+    refused(
+        "consolidate_state_dict after step 0",
+        "to must be a rank below 3",
+        lambda: optimizer.consolidate_state_dict(to=3 if odd else 0),
+    )
+    # Nothing has changed.
+    assert len(optimizer.param_groups) == 1 and len(optimizer.state) == 1
+    tensors[0].grad = torch.eye(4)
+    optimizer.step()
+    optimizer.load_state_dict(saved)
+
+
+def test_what_one_rank_refuses_at_once_is_told_to_all():
+    run_ranks(3, _refusing, timeout=5.0)
+
+
+def _refusing_shards(rank):
+    from test_sharded import Shards
+
+    shards, odd = Shards(), rank.rank == 1
+    half = dist.new_group([1], use_local_synchronization=True) if odd else None
+    for options, reason in (
+        ({"distributed": {"wire": "f64"}}, "wire must be"),
+        ({"process_group": half}, "must have the ranks over which"),
+        ({"device_mesh": 3}, "must be a DeviceMesh"),
+    ):
+        text = error_of(Error, lambda: libtrasmuon.Muon(shards.named, **(options if odd else {})))
+        assert reason in text and text.startswith("Muon(): rank 1: ") != odd, text
+    libtrasmuon.Muon(shards.named)
+
+
+@pytest.mark.skipif(TORCH < (2, 6), reason="torch 2.6 and later: fully_shard")
+def test_what_one_rank_of_shards_refuses_at_once_is_told_to_all():
+    run_ranks(2, _refusing_shards, timeout=5.0)
+
+
 def _differing_shards(rank):
     from test_sharded import Shards
 
@@ -106,9 +179,22 @@ def _at_exchange(number, action):
     Ranks._start = counted
 
 
-def _lose(rank, layout, exchange, what):
-    """Rank 2 is lost at some exchange of the third step."""
+def _serve(rank, host):
+    """Makes the process group with a store that rank `host` serves, as scripts do that are started without torchrun."""
+    parent = dist.TCPStore("127.0.0.1", int(os.environ["MASTER_PORT"]), rank.count, False)
+    if rank.rank == host:
+        store = dist.TCPStore("127.0.0.1", 0, rank.count, True, wait_for_workers=False)
+        parent.set("port", str(store.port))
+    else:
+        store = dist.TCPStore("127.0.0.1", int(parent.get("port")), rank.count, False)
+    dist.init_process_group("gloo", store=store, rank=rank.rank, world_size=rank.count)
+
+
+def _lose(rank, layout, exchange, what, lost, host):
+    """A rank is lost at some exchange of the third step. The store is that of rank `host`, or of another process."""
     options = {"patience": PATIENCE, "bucket_bytes": 600}
+    if host is not None:
+        _serve(rank, host)
     dist.barrier()
     group = dist.new_group(timeout=datetime.timedelta(seconds=TIMEOUT))
     if layout == "replicated":
@@ -134,50 +220,81 @@ def _lose(rank, layout, exchange, what):
         optimizer.step()
     new_gradients(2)
     before = bits()
-    if rank.rank == 2:
-        if what in ("refuses", "leaves"):
-            optimizer.param_groups[0]["lr"] = -1.0
-        else:
-            actions = {
-                "killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
-                "stopped": lambda: os.kill(os.getpid(), signal.SIGSTOP),
-                "slow": lambda: time.sleep(TIMEOUT + PATIENCE + 2),
-            }
-            _at_exchange(exchange, actions[what])
+    here, other = rank.rank == lost, (lost + 1) % rank.count
+    if "refuses" in what or what == "leaves":
+        optimizer.param_groups[0]["lr"] = -1.0 if here else 0.01
+    if what == "refuses, then killed":  # what was said then is not what happens now
+        assert "lr must be" in error_of(Error, optimizer.step)
+        optimizer.param_groups[0]["lr"] = 0.01
+    if here and not what.endswith(("refuses", "leaves")):
+        actions = {
+            "killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
+            "stopped": lambda: os.kill(os.getpid(), signal.SIGSTOP),
+            "slow": lambda: time.sleep(TIMEOUT + PATIENCE + 2),
+        }
+        _at_exchange(exchange, actions[what.split()[-1]])
     if what == "leaves":  # as on GPUs, where ranks do not vote
         optimizer._bound._votes = False
     begin = time.monotonic()
-    together = what == "refuses" or (what == "leaves" and rank.rank == 2)
+    together = what == "refuses" or (what == "leaves" and here)
     text = error_of(Error if together else ExchangeError, optimizer.step)
     assert optimizer.applied_steps == 2 and equal(bits(), before)
     if what == "refuses":
-        assert "lr must be" in text and (rank.rank == 2 or text.startswith("step 3: rank 2: ")), text
-        if rank.rank == 2:
-            optimizer.param_groups[0]["lr"] = 0.01
+        assert "lr must be" in text and (here or text.startswith(f"step 3: rank {lost}: ")), text
+        optimizer.param_groups[0]["lr"] = 0.01
         optimizer.step()  # nothing is broken
         assert optimizer.applied_steps == 3
-        optimizer.param_groups[0]["lr"] = 0.02 if rank.rank == 1 else 0.01
+        optimizer.param_groups[0]["lr"] = 0.02 if rank.rank == other else 0.01
         text = error_of(Error, optimizer.step)
-        assert "step 4: ranks 0 and 1 must agree" in text and "lr = 0.02" in text, text
-    elif rank.rank != 2:
+        assert f"step 4: ranks 0 and {other or 1} must agree" in text and "lr = 0.02" in text, text
+    elif not here:
         assert time.monotonic() - begin < TIMEOUT + PATIENCE + 3
         assert text.startswith("step 3: ") and f"failed on rank {rank.rank} of 3: " in text, text
-        gone = f"no answer within {PATIENCE:g} s from rank 2"
-        assert ("rank 2 has left: trasmuon: lr must be" if what == "leaves" else gone) in text, text
+        words = f"; no answer within {PATIENCE:g} s from rank {lost}"
+        if what == "leaves":
+            words = f"; rank {lost} has left: trasmuon: lr must be"
+        if host == lost:
+            words = "; the store does not answer, so the rank that serves it may be gone ("
+        assert words in text and ("has left" in text) == (what == "leaves"), text
     if what == "leaves":
         dist.barrier()  # the others must find it alive
 
 
-CASES = [(layout, 0, what) for layout in LAYOUTS for what in ("killed", "stopped", "slow", "refuses")]
-CASES += [(layout, 3, "killed") for layout in LAYOUTS] + [("replicated", 0, "leaves")]
+# Layout, exchange, what happens, to which rank, which rank serves the store.
+CASES = [
+    (layout, 0, *case, None)
+    for layout in LAYOUTS
+    for case in (("killed", 0), ("stopped", 1), ("slow", 2), ("refuses", 0), ("refuses, then killed", 2))
+]
+CASES += [(layout, 3, "killed", 1, None) for layout in LAYOUTS] + [("replicated", 0, "leaves", 2, None)]
+CASES += [("replicated", 0, what, 0, 0) for what in ("killed", "stopped")]
 
 
 def test_lost_ranks_are_named_and_nothing_has_changed():
     # At once: the ranks do nothing but wait.
     def run(case):
-        run_ranks(3, _lose, *case, lost=[2] if case[2] in ("killed", "stopped") else [])
+        lost = [case[3]] if case[2].endswith(("killed", "stopped")) else []
+        run_ranks(3, _lose, *case, lost=lost, timeout=30.0 if case[4] is None else None)
 
     with ThreadPoolExecutor(len(CASES)) as pool:
         runs = {case: pool.submit(run, case) for case in CASES}
         failures = {case: run.exception() for case, run in runs.items() if run.exception() is not None}
     assert not failures, "\n".join(f"{case}: {failure}" for case, failure in failures.items())
+
+
+def _words(rank):
+    """Words that optimizers leave are told apart by optimizer and attempt."""
+    optimizers = [libtrasmuon.Muon([torch.ones(2, 2)], process_group=dist.group.WORLD) for _ in range(2)]
+    words = [optimizer._bound._ranks.words for optimizer in optimizers]
+    keys = []
+    for _ in range(2):
+        for its in words:
+            its.begin("step 1")
+            keys.append(its._key(0))
+    assert len(set(keys)) == 4
+    dist.all_gather_object(of_all := [None] * rank.count, keys)
+    assert of_all == [keys] * rank.count
+
+
+def test_words_belong_to_one_attempt_of_one_optimizer():
+    run_ranks(2, _words)

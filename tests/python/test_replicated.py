@@ -156,6 +156,35 @@ def test_groups_that_are_added_later():
     run_ranks(2, _more_groups)
 
 
+def _adamw_fails(rank):
+    """AdamW steps after the exchange: if it fails then, matrices must not have been written."""
+    net = Net()
+    optimizer = RULES["trasmuon"](net, process_group=dist.group.WORLD, distributed=SMALL)
+    for step in range(2):
+        backward(net, step)
+        optimizer.step()
+    backward(net, 2)
+    bits = lambda: weights(net) + [v.clone() for state in optimizer.state.values() for v in state.values()]
+    before, core = bits(), optimizer._bound._core
+    step, owners = core.step, optimizer.ownership().owners
+
+    def out_of_memory(gradients):
+        if any(owner == -1 and gradient is not None for owner, gradient in zip(owners, gradients)):
+            raise MemoryError("no more")
+        return step(gradients)
+
+    core.step = out_of_memory
+    assert "no more" in error_of(MemoryError, optimizer.step)
+    assert optimizer.applied_steps == 2 and equal(bits(), before)
+    core.step = step
+    optimizer.step()
+    assert optimizer.applied_steps == 3 and _same_on_all_ranks(net.parameters())
+
+
+def test_nothing_is_written_if_adamw_fails():
+    run_ranks(2, _adamw_fails)
+
+
 # ---- What torch users expect -------------------------------------------------------------------------------------
 
 
@@ -281,3 +310,43 @@ def _channels_last(rank):
 
 def test_a_conversion_to_channels_last_is_refused_by_all_ranks():
     run_ranks(2, _channels_last)
+
+
+# ---- NCCL --------------------------------------------------------------------------------------------------------
+
+
+def _travels_through(rank):
+    from types import SimpleNamespace
+
+    from libtrasmuon._distributed import connect, ranks
+
+    ranks._device_types = lambda group: ["cuda"]
+    weights = [SimpleNamespace(device=torch.device(*device)) for device in (("cpu",), ("cuda", 3))]
+    found = connect(weights, dist.group.WORLD, None, None).everyone.ranks
+    assert found.device() == torch.device("cuda", 3)  # votes, which are on the CPU
+
+
+def test_nccl_takes_votes_through_the_gpu_of_the_parameters():
+    run_ranks(1, _travels_through)
+
+
+def _no_current_device(rank):
+    dist.init_process_group("nccl")
+    net = Net(torch.float32).to(rank.rank)  # and no torch.cuda.set_device(rank.rank)
+    model = nn.parallel.DistributedDataParallel(net, device_ids=[rank.rank], find_unused_parameters=True)
+    optimizer = RULES["trasmuon"](model, process_group=dist.group.WORLD)
+    for step in range(3):
+        optimizer.zero_grad()
+        model(batch(step).float().to(rank.rank)).square().mean().backward()
+        optimizer.step()
+    bits = [tensor.detach().clone() for tensor in net.parameters()]
+    for tensor in net.parameters():
+        dist.broadcast(tensor.data, 0)
+    assert equal(bits, weights(net))
+    dist.destroy_process_group()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
+def test_ddp_with_nccl_without_a_current_device():
+    run_ranks(2, _no_current_device, timeout=None)

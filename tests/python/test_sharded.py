@@ -6,10 +6,9 @@ import torch.distributed as dist
 from conftest import TORCH, needs_torch
 from nets import equal
 from rank_nets import LAYOUTS, OVERRIDES, RULES, Net, batch, mixed_groups, pull
-from rank_processes import error_of, run_ranks
+from rank_processes import run_ranks
 
-import libtrasmuon
-from libtrasmuon import Error, TrasMuon
+from libtrasmuon import TrasMuon
 
 if TORCH >= (2, 6):
     from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
@@ -201,74 +200,6 @@ def _grad_scaler(rank):
 
 def test_a_step_with_infinite_gradients_on_one_rank_is_skipped_on_all():
     run_ranks(2, _grad_scaler)
-
-
-# ---- Placements --------------------------------------------------------------------------------------------------
-
-
-def _placements(rank):
-    from torch.distributed.tensor import Replicate, Shard
-
-    line, square = _mesh(4), _mesh(2, 2)
-    weight = torch.randn(10, 6, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    for mesh, placements in ((line, [Shard(1)]), (square, [Shard(0), Shard(0)]), (square, [Shard(0), Shard(1)])):
-        odd = _placed(weight, mesh, placements).requires_grad_()
-        text = error_of(Error, lambda: libtrasmuon.Muon([("odd", odd)]))
-        assert "parameter 'odd': muon needs whole rows" in text and f"[{placements[0]}" in text, text
-        # AdamW steps any part.
-        whole = weight.clone().requires_grad_()
-        part, own = libtrasmuon.AdamW([("odd", odd)], lr=0.1), libtrasmuon.AdamW([("odd", whole)], lr=0.1)
-        for step in range(3):
-            pull([whole], step)
-            odd.grad = _placed(whole.grad, mesh, placements)
-            part.step()
-            own.step()
-        assert torch.equal(odd.full_tensor(), whole)
-        assert torch.equal(part.state[odd]["exp_avg"].full_tensor(), own.state[whole]["exp_avg"])
-    # Whole weights beside sharded ones: as DTensors, as plain tensors, on a mesh of one rank.
-    named = [
-        ("copies", _placed(weight, line, [Replicate()]).requires_grad_()),
-        ("rows", _placed(weight, line, [Shard(0)]).requires_grad_()),
-        ("plain", weight.clone().requires_grad_()),
-        ("replicas", _placed(weight, square, [Replicate(), Replicate()]).requires_grad_()),
-    ]
-    whole = weight.clone().requires_grad_()
-    optimizer, own = libtrasmuon.Muon(named, lr=0.1), libtrasmuon.Muon([("w", whole)], lr=0.1)
-    for step in range(3):
-        pull([whole], step)
-        for name, tensor in named:
-            there = hasattr(tensor, "placements")
-            tensor.grad = _placed(whole.grad, tensor.device_mesh, tensor.placements) if there else whole.grad
-        optimizer.step()
-        own.step()
-    for name, tensor in named:
-        found = tensor.full_tensor() if hasattr(tensor, "placements") else tensor
-        assert torch.allclose(found, whole, 1e-12, 1e-13), name
-    # Two groups of ranks in one optimizer.
-    mixed = [("a", named[1][1]), ("b", _placed(weight, square, [Replicate(), Shard(0)]).requires_grad_())]
-    assert "parameter 'b': must be sharded over the ranks [0, 1, 2, 3]" in error_of(
-        Error, lambda: libtrasmuon.Muon(mixed)
-    )
-    assert "must be that of the parameters" in error_of(Error, lambda: libtrasmuon.Muon(named, device_mesh=square))
-    half = dist.new_group([rank.rank // 2 * 2, rank.rank // 2 * 2 + 1], use_local_synchronization=True)
-    assert "must have the ranks over which" in error_of(Error, lambda: libtrasmuon.Muon(named, process_group=half))
-    libtrasmuon.Muon(named, process_group=dist.group.WORLD)
-    libtrasmuon.Muon(named, device_mesh=line)
-
-
-def test_placements():
-    run_ranks(4, _placements)
-
-
-def _transposed(rank):
-    shards = Shards()
-    layouts = {"up.weight": {"transposed": True}}
-    text = error_of(Error, lambda: libtrasmuon.Muon(shards.named, layouts=layouts))
-    assert "parameter 'up.weight'" in text and "[in, out]" in text
-
-
-def test_in_out_storage_is_refused():
-    run_ranks(2, _transposed)
 
 
 # ---- Gradients ---------------------------------------------------------------------------------------------------

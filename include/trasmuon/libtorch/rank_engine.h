@@ -99,6 +99,9 @@ class RankEngine {
                         tensors()[index].tensor.options().dtype(scalar_type_of(spec.dtype)).requires_grad(false));
   }
 
+  /// The memory of a contiguous tensor: old versions of Gloo do not know all types.
+  static torch::Tensor bytes_of(const torch::Tensor& tensor) { return tensor.view({-1}).view(torch::kUInt8); }
+
   Binding binding_;
 };
 

@@ -1,28 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <c10/util/Exception.h>
 #include <torch/types.h>
 
 #include <chrono>
 #include <cstdint>
 #include <exception>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "trasmuon/error.h"
 #include "trasmuon/libtorch/process_group.h"
+#include "trasmuon/libtorch/words.h"
 
 namespace trasmuon::libtorch::detail {
-
-/// Returns what an exception says, without the stack that torch appends.
-inline std::string reason_of(const std::exception& failure) {
-  const auto* from_torch = dynamic_cast<const c10::Error*>(&failure);
-  std::string text = from_torch != nullptr ? from_torch->what_without_backtrace() : failure.what();
-  return text.substr(0, text.find('\n'));
-}
 
 /// The ranks of a c10d group, and the exchanges between them. Every rank makes the same exchanges in the same order. An
 /// exchange that fails throws Error with the task, the exchange, this rank, c10d's reason, and with a store also the
@@ -100,49 +92,12 @@ class Ranks {
 
   std::string key_of(int r) const { return "trasmuon " + name_ + " " + task_ + " failed on rank " + std::to_string(r); }
 
-  /// Leaves word in the store how long this rank has waited, and waits for the word of the others. Names those who do
-  /// not answer; if all do, the one that has waited least.
-  std::string word_of_others(std::int64_t waited) {
+  std::string word_of_others(std::int64_t waited) const {
     if (!store_) return "";
-    try {
-      const std::string own = std::to_string(waited);
-      store_->set(key_of(rank()), std::vector<std::uint8_t>(own.begin(), own.end()));
-      std::vector<std::string> keys;
-      for (int r = 0; r < count(); ++r) keys.push_back(key_of(r));
-      // Asks again and again: the wait of a TCPStore that runs into its timeout leaves the connection unusable.
-      const auto end = Clock::now() + patience_;
-      bool all = store_->check(keys);
-      for (; !all && Clock::now() < end; all = store_->check(keys)) std::this_thread::sleep_for(kPause);
-      return all ? last_to_come(keys, waited) : silent_ranks(keys);
-    } catch (const std::exception& failure) {
-      return "; the store does not answer, so the rank that serves it may be gone (" + reason_of(failure) + ")";
-    }
+    std::vector<std::string> keys;
+    for (int r = 0; r < count(); ++r) keys.push_back(key_of(r));
+    return exchange_words({store_, std::move(keys), rank(), waited, patience_});
   }
-
-  std::string silent_ranks(const std::vector<std::string>& keys) {
-    std::string silent;
-    for (int r = 0; r < count(); ++r) {
-      if (!store_->check({keys[static_cast<std::size_t>(r)]})) silent += " " + std::to_string(r);
-    }
-    return "; no answer within " + std::to_string(patience_.count()) + " ms from rank" + silent;
-  }
-
-  std::string last_to_come(const std::vector<std::string>& keys, std::int64_t waited) {
-    int last = 0;
-    std::int64_t least = 0;
-    for (int r = 0; r < count(); ++r) {
-      const std::vector<std::uint8_t> word = store_->get(keys[static_cast<std::size_t>(r)]);
-      const std::int64_t time = std::stoll(std::string(word.begin(), word.end()));
-      if (r == 0 || time < least) {
-        last = r;
-        least = time;
-      }
-    }
-    return "; all ranks answer; rank " + std::to_string(last) + " came last: it had waited " + std::to_string(least) +
-           " ms, this one " + std::to_string(waited) + " ms";
-  }
-
-  static constexpr std::chrono::milliseconds kPause{20};
 
   Collectives collectives_;
   c10::intrusive_ptr<c10d::Store> store_;

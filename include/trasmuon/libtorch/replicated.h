@@ -100,18 +100,19 @@ class ReplicatedEngine : public RankEngine {
       return text;
     });
     if (ranks_ == 1 || !on_cpu()) statement.rethrow();
-    if (ranks_ > 1) {
-      try {
+    try {
+      if (ranks_ > 1) {
         exchange(ranks, views, statement);
         if (on_cpu()) settle(ranks, torch::kCPU, statement);
-      } catch (...) {
-        restore_state();
-        release();
-        throw;
       }
+      // Before buckets become weights: it may run out of memory, which changes nothing.
+      for (const auto& [index, slot] : slots_) views[index] = {};
+      core().step_on_streams(views, current_streams(binding_.gpus));
+    } catch (...) {
+      restore_state();
+      release();
+      throw;
     }
-    for (const auto& [index, slot] : slots_) views[index] = {};
-    core().step_on_streams(views, current_streams(binding_.gpus));
     for (std::size_t i = 0; i < views.size(); ++i) {
       if (views[i]) note_written(binding_.tensors[i]);
     }
@@ -124,7 +125,7 @@ class ReplicatedEngine : public RankEngine {
       torch::Tensor tensor = owns(index) ? tensors()[index].state.at(state.spec.name)
                                          : empty_state(index, state.spec, whole_shape(index, state.spec));
       if (ranks_ > 1 && !on_every_rank(index)) {
-        ranks.broadcast(tensor, ownership_.owners[index],
+        ranks.broadcast(bytes_of(tensor), ownership_.owners[index],
                         "broadcast of state '" + state.spec.name + "' of '" + core().parameter(index).name + "'");
       }
       whole[state.spec.name] = tensor;

@@ -107,7 +107,7 @@ class ShardedEngine : public RankEngine {
         if (count == 0) continue;
         const torch::Tensor part = tensor.narrow(0, first, count);
         if (r == ranks.rank()) part.copy_(own);
-        ranks.broadcast(part, r,
+        ranks.broadcast(bytes_of(part), r,
                         "broadcast of state '" + state.spec.name + "' of '" + core().parameter(index).name +
                             "' from rank " + std::to_string(r));
       }

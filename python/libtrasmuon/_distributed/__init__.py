@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Optimizers over many ranks. torch.distributed moves the bytes. Imported only where ranks are involved."""
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypedDict, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypedDict
 
 import torch
 
@@ -8,6 +8,7 @@ from .._core import CoreGroup
 from .._gradients import Gradients
 from .._library import Error, ExchangeError
 from .agree import Statement, must_stay, together
+from .all_ranks import AllRanks
 from .ranks import Ranks
 from .replicated import ReplicatedCore
 
@@ -32,28 +33,30 @@ _DEFAULTS: DistributedOptions = {"wire": "f16", "bucket_bytes": 25 << 20, "patie
 
 
 class Distribution:
-    """How an optimizer is spread over ranks. `groups[0]` are the ranks that exchange; further groups hold the same."""
+    """How an optimizer is spread over ranks. `groups` as in AllRanks; `own`: whether this rank refuses the arguments."""
 
-    def __init__(self, groups: Sequence[Ranks], sharded: bool, options: DistributedOptions) -> None:
-        self.groups, self.sharded, self.options = list(groups), sharded, options
+    def __init__(self, groups: Sequence[Ranks], sharded: bool, options: DistributedOptions, own: Statement) -> None:
+        self.everyone, self.sharded, self.options, self._own = AllRanks(groups), sharded, options, own
+        self._placed: Any = None
+        if sharded:
+            from .gradients import PlacedGradients
 
-    @property
-    def ranks(self) -> Ranks:
-        return self.groups[0]
+            self._placed = PlacedGradients()
 
     @property
     def partial(self) -> bool:
         """Whether each rank keeps only its part of the state, as plain tensors."""
-        return not self.sharded and self.ranks.count > 1
-
-    def _begin(self, task: str) -> None:
-        for ranks in self.groups:
-            ranks.begin(task)
+        return not self.sharded and self.everyone.count > 1
 
     def together(self, task: str, work: Callable[[], Any]) -> None:
         """Runs work that all ranks must do alike: if it raises on one, or the cores that it returns differ, all raise."""
-        self._begin(task)
-        together(self.groups, lambda: work().describe())
+
+        def described() -> str:
+            self._own.rethrow()  # what the constructor was given
+            return work().describe()
+
+        self.everyone.begin(task)
+        together(self.everyone, described)
 
     def check_rebuild(self, core: Any, has_same: bool) -> None:
         """Raises Error if this rank cannot build its part anew without the others: parameters or state are not those of
@@ -62,12 +65,11 @@ class Distribution:
 
     def agreed(self, task: str, found_inf: Optional[torch.Tensor]) -> Optional[torch.Tensor]:
         """Begins a step. Returns what GradScaler has found, the same on all ranks, so that all skip the step, or none."""
-        self._begin(task)
+        self.everyone.begin(task)
         if found_inf is None:
             return None
         found_inf = found_inf.clone()
-        for ranks in self.groups:
-            ranks.all_reduce(found_inf, "all-reduce of found_inf", largest=True)
+        self.everyone.all_reduce(found_inf, "all-reduce of found_inf", largest=True)
         return found_inf
 
     def step(self, core: Callable[[], Any], prepare: Callable[[], Optional[Gradients]], skipped: bool) -> bool:
@@ -76,6 +78,8 @@ class Distribution:
         Core.step() does, if the core must be built anew."""
         own, gradients = Statement(), None
         try:
+            if self._placed is not None:
+                self._placed.begin(self.everyone.ranks, core())
             gradients = own.attempt(prepare)
             if skipped:
                 own.rethrow()
@@ -86,15 +90,21 @@ class Distribution:
         except ExchangeError:
             raise
         except Exception as failure:
-            self.ranks.leave_word(str(failure))
+            if not own.is_known:
+                self.everyone.leave(str(failure))
             raise
 
     def gather(self, core: Any, to: Optional[int], task: str) -> Optional[List[Dict[str, torch.Tensor]]]:
         """The state of all parameters, on the CPU of rank `to`, or of every rank if it is None; None on the others."""
-        ranks = self.ranks
-        if to is not None and not 0 <= to < ranks.count:
-            raise Error(f"consolidate_state_dict: to must be a rank below {ranks.count}, got {to}")
-        self._begin(task)
+        ranks = self.everyone.ranks
+
+        def check_rank() -> str:
+            if to is not None and not 0 <= to < ranks.count:
+                raise Error(f"consolidate_state_dict: to must be a rank below {ranks.count}, got {to}")
+            return ""
+
+        self.everyone.begin(task)
+        together(self.everyone, check_rank)
         keeps, gathered = to in (None, ranks.rank), []
         for index in range(len(core.tensors)):
             state = core.gather_state(index)
@@ -107,34 +117,44 @@ class Distribution:
         if self.sharded:
             from .sharded import ShardedCore
 
-            return ShardedCore(groups, settings, self.ranks, self.options["wire"])
+            return ShardedCore(groups, settings, self.everyone, self.options["wire"], self._placed)
         known = {} if before is None else {id(t): owner for t, owner in zip(before.tensors, before.owners)}
-        return ReplicatedCore(groups, settings, self.ranks, self.options["bucket_bytes"], known)
+        return ReplicatedCore(groups, settings, self.everyone, self.options["bucket_bytes"], known)
 
 
 def connect(
     tensors: Sequence[torch.Tensor], process_group: Any, device_mesh: Any, options: Optional[Mapping[str, Any]]
 ) -> Distribution:
-    """The ranks that the arguments of an optimizer and its parameters name."""
-    checked = _checked(options or {})
+    """The ranks that the arguments of an optimizer and its parameters name. Where they can be told, other arguments
+    that make no sense are refused in together(), by all ranks."""
+    own = Statement()
+    checked = own.attempt(lambda: _checked(options or {})) or _DEFAULTS
+    own.attempt(lambda: _check_arguments(process_group, device_mesh))
+    sharded = any(hasattr(tensor, "placements") for tensor in tensors)
+    if sharded:
+        try:
+            from .dtensors import check_group, groups_of, mesh_of
+        except ImportError:
+            raise Error(f"parameters that are DTensors need torch 2.5 or later, got {torch.__version__}") from None
+        groups = groups_of(tensors)
+        own.attempt(lambda: check_group(groups[0], mesh_of(tensors), process_group, device_mesh))
+    elif process_group is not None:
+        groups = [process_group]
+    else:
+        own.rethrow()
+        if device_mesh.ndim != 1:
+            raise Error(f"device_mesh: must have one dimension for replicated parameters, got {device_mesh.ndim}")
+        groups = [device_mesh.get_group()]
+    # Not the current GPU, which is the same on all ranks unless they call torch.cuda.set_device().
+    gpu = next((tensor.device for tensor in tensors if tensor.device.type == "cuda"), None)
+    return Distribution([Ranks(group, checked["patience"], gpu) for group in groups], sharded, checked, own)
+
+
+def _check_arguments(process_group: Any, device_mesh: Any) -> None:
     if process_group is not None and device_mesh is not None:
         raise Error("process_group and device_mesh: must not both be given")
     if device_mesh is not None and not hasattr(device_mesh, "get_group"):
         raise Error(f"device_mesh: must be a DeviceMesh, got {type(device_mesh).__name__}")
-    patience = checked["patience"]
-    if any(hasattr(tensor, "placements") for tensor in tensors):
-        try:
-            from .dtensors import groups_of
-        except ImportError:
-            raise Error(f"parameters that are DTensors need torch 2.5 or later, got {torch.__version__}") from None
-
-        found = [Ranks(group, patience) for group in groups_of(tensors, process_group, device_mesh)]
-        return Distribution(found, True, checked)
-    if device_mesh is not None:
-        if device_mesh.ndim != 1:
-            raise Error(f"device_mesh: must have one dimension for replicated parameters, got {device_mesh.ndim}")
-        process_group = device_mesh.get_group()
-    return Distribution([Ranks(process_group, patience)], False, checked)
 
 
 def _checked(options: Mapping[str, Any]) -> DistributedOptions:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks that agree before they go on. If one cannot, all raise the reason, and nobody is left waiting."""
 import ctypes
+import time
 from typing import Any, Callable, Optional, Sequence
 
 import torch
 
 from .._library import Error, ExchangeError, check, lib, text_of
-from .ranks import Ranks
+from .all_ranks import AllRanks
 
 _SPARE = 12  # bits of a hash that do not fit into a double
 
@@ -27,6 +28,7 @@ class Statement:
     def __init__(self) -> None:
         self.text = ""
         self.failure: Optional[Exception] = None
+        self.is_known = False  # to all ranks
 
     def attempt(self, work: Callable[[], Any]) -> Any:
         """Does work, unless this rank has failed before; notes if it fails. Failed exchanges are raised at once."""
@@ -54,49 +56,40 @@ class Statement:
         return -1.0 if self.failure is not None else float(value.value >> _SPARE)
 
 
-def settle(ranks: Ranks, own: Statement, votes: Sequence[float]) -> None:
+def settle(everyone: AllRanks, own: Statement, votes: Sequence[float]) -> None:
     """Compares the statements of all ranks, whose votes are the same on every rank. If one has failed or differs, the
     statement has failed afterwards on all, with the reason, or with the first line that differs and the two ranks.
     """
-    failed = [rank for rank, vote in enumerate(votes) if vote == -1]
+    failed = [number for number, vote in enumerate(votes) if vote == -1]
     if failed:
-        reason = _shared(ranks, own.message(), failed[0])
-        own.failure = own.failure or Error(f"{ranks.task}: rank {failed[0]}: {reason}")
+        reason = everyone.share(own.message(), failed[0])
+        own.failure = own.failure or Error(f"{everyone.task}: rank {failed[0]}: {reason}")
+        own.is_known = True
         return
-    for rank in range(1, ranks.count):
-        if votes[rank] != votes[0]:
-            first, other = (_shared(ranks, own.text, source) for source in (0, rank))
+    for number in range(1, everyone.count):
+        if votes[number] != votes[0]:
+            first, other = (everyone.share(own.text, source) for source in (0, number))
             difference = text_of(lib.trasmuon_first_difference, first.encode(), other.encode())
-            own.failure = Error(f"{ranks.task}: ranks 0 and {rank} must agree, got in {difference}")
+            own.failure = Error(f"{everyone.task}: ranks 0 and {number} must agree, got in {difference}")
+            own.is_known = True
             return
 
 
-def compare(ranks: Ranks, own: Statement) -> None:
+def compare(everyone: AllRanks, own: Statement) -> None:
     """Lets all ranks vote, and settles. Every rank must call it."""
-    votes = torch.zeros(ranks.count, dtype=torch.float64)
-    votes[ranks.rank] = own.vote()
-    ranks.all_reduce(votes, "comparison of the ranks")
-    settle(ranks, own, votes.tolist())
+    votes = torch.zeros(everyone.count + 1, dtype=torch.float64)
+    votes[everyone.number] = own.vote()
+    if everyone.number == 0:
+        votes[-1] = time.time_ns() // 1000  # a number that only this optimizer has, in 53 bits
+    everyone.all_reduce(votes, "comparison of the ranks")
+    everyone.name(f"{votes[-1]:.0f}")
+    settle(everyone, own, votes[:-1].tolist())
 
 
-def together(groups: Sequence[Ranks], work: Callable[[], str]) -> None:
-    """Runs `work` on every rank, which returns a text that must be the same on all ranks of all groups. If it raises on
-    one rank, or the texts differ, all raise."""
+def together(everyone: AllRanks, work: Callable[[], str]) -> None:
+    """Runs `work` on every rank, which returns a text that must be the same on all. If it raises on one rank, or the
+    texts differ, all raise."""
     own = Statement()
     own.text = own.attempt(work) or ""
-    for ranks in groups:
-        compare(ranks, own)
+    compare(everyone, own)
     own.rethrow()
-
-
-def _shared(ranks: Ranks, text: str, source: int) -> str:
-    """The text of one rank, on all."""
-    name = f"broadcast of a description from rank {source}"
-    data = torch.tensor(list(text.encode()), dtype=torch.uint8)
-    size = torch.tensor([data.numel()])
-    ranks.broadcast(size, source, name)
-    if ranks.rank != source:
-        data = torch.zeros(int(size.item()), dtype=torch.uint8)
-    if data.numel() > 0:
-        ranks.broadcast(data, source, name)
-    return bytes(data.tolist()).decode()

@@ -5,6 +5,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 import torch
 import torch.distributed as dist
 from torch.distributed.tensor import DTensor, Replicate, Shard
+from torch.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
 from .._core import RowShard
@@ -24,6 +25,11 @@ def _cutting(tensor: DTensor) -> List[int]:
     return [d for d, placement in enumerate(placements) if mesh.size(d) > 1 and not placement.is_replicate()]
 
 
+def is_whole(tensor: torch.Tensor) -> bool:
+    """Whether every rank has the whole tensor."""
+    return not isinstance(tensor, DTensor) or not _cutting(tensor)
+
+
 def _row_dimension(tensor: DTensor) -> Optional[int]:
     """The dimension of the mesh that cuts the rows, if nothing else is cut."""
     cutting = _cutting(tensor)
@@ -36,14 +42,30 @@ def _row_dimension(tensor: DTensor) -> Optional[int]:
 # ---- Ranks -------------------------------------------------------------------------------------------------------
 
 
-def groups_of(tensors: Sequence[torch.Tensor], process_group: Any, device_mesh: Any) -> List[Any]:
-    """The process groups of sharded parameters: the ranks over which rows are cut, then those with copies of them."""
+def _first_of(tensors: Sequence[torch.Tensor]) -> DTensor:
+    """The DTensor that tells the ranks: a matrix whose rows are cut, if there is one. Experts may be elsewhere."""
     sharded = [tensor for tensor in tensors if isinstance(tensor, DTensor)]
     cut = [tensor for tensor in sharded if _row_dimension(tensor) is not None]
-    first = next((tensor for tensor in cut if tensor.dim() > 1), (cut or sharded)[0])
+    matrices = [tensor for tensor in cut if tensor.dim() > 1]
+    return next((tensor for tensor in matrices if tensor.dim() != 3), (matrices or cut or sharded)[0])
+
+
+def mesh_of(tensors: Sequence[torch.Tensor]) -> Any:
+    """The mesh of sharded parameters."""
+    return _first_of(tensors).device_mesh
+
+
+def groups_of(tensors: Sequence[torch.Tensor]) -> List[Any]:
+    """The process groups of sharded parameters: the ranks over which rows are cut, then those with copies of them."""
+    first = _first_of(tensors)
     mesh, dimension = first.device_mesh, _row_dimension(first)
     dimension = mesh.ndim - 1 if dimension is None else dimension
-    group = mesh.get_group(dimension)
+    copies = [d for d in range(mesh.ndim) if d != dimension and mesh.size(d) > 1 and first.placements[d].is_replicate()]
+    return [mesh.get_group(d) for d in (dimension, *copies)]
+
+
+def check_group(group: Any, mesh: Any, process_group: Any, device_mesh: Any) -> None:
+    """Raises Error if the arguments name other ranks than `group`, on `mesh`, over which the parameters are sharded."""
     if process_group is not None and _members(process_group) != _members(group):
         raise Error(
             f"process_group: must have the ranks over which the parameters are sharded, {_members(group)}, got "
@@ -51,8 +73,6 @@ def groups_of(tensors: Sequence[torch.Tensor], process_group: Any, device_mesh: 
         )
     if device_mesh is not None and device_mesh != mesh:
         raise Error(f"device_mesh: must be that of the parameters, {mesh}, got {device_mesh}; leave it out")
-    copies = [d for d in range(mesh.ndim) if d != dimension and mesh.size(d) > 1 and first.placements[d].is_replicate()]
-    return [group] + [mesh.get_group(d) for d in copies]
 
 
 def _members(group: Any) -> List[int]:
@@ -69,8 +89,9 @@ class Place(NamedTuple):
     rows: Sequence[int] = ()  # on every rank
 
 
-def place_of(tensor: torch.Tensor, rule: str, group: Any, who: str) -> Place:
-    """Where the rows of a parameter are. Raises Error if this rule cannot step what is here."""
+def place_of(tensor: torch.Tensor, rule: str, is_batch: bool, group: Any, who: str) -> Place:
+    """Where the rows of a parameter, or the matrices of a batch, are. Raises Error if this rule cannot step what is
+    here."""
     if not isinstance(tensor, DTensor) or not _cutting(tensor):
         return Place()
     mesh, names = tensor.device_mesh, "[" + ", ".join(map(str, tensor.placements)) + "]"
@@ -85,6 +106,9 @@ def place_of(tensor: torch.Tensor, rule: str, group: Any, who: str) -> Place:
             f"{names} on a mesh of shape {tuple(mesh.shape)}; shard the first dimension, or let AdamW step it"
         )
     if _members(mesh.get_group(dimension)) != _members(group):
+        # Whole matrices (expert parallelism) need no exchange, on whichever ranks. Dion starts by an expert's number.
+        if is_batch and rule != "dion" and local_of(tensor).numel() > 0:
+            return Place()
         raise Error(
             f"{who}: must be sharded over the ranks {_members(group)} like the other parameters, got "
             f"{_members(mesh.get_group(dimension))}"
@@ -106,17 +130,6 @@ def placements_of(tensor: torch.Tensor) -> Optional[Sequence[Any]]:
     return tensor.placements if isinstance(tensor, DTensor) else None
 
 
-def local_gradient(gradient: Any, placements: Sequence[Any], name: str) -> Optional[torch.Tensor]:
-    """What this rank has of the gradient of parameter `name`, a DTensor that is placed so."""
-    if gradient is None:
-        return None
-    if not isinstance(gradient, DTensor):
-        raise Error(f"gradient of '{name}': must be a DTensor, as the weight, got a plain tensor")
-    if gradient.placements != placements:
-        gradient = gradient.redistribute(placements=placements)
-    return gradient._local_tensor
-
-
 # ---- State -------------------------------------------------------------------------------------------------------
 
 
@@ -126,26 +139,41 @@ def placed_state(weight: torch.Tensor, name: str, local: torch.Tensor, is_batch:
     if not isinstance(weight, DTensor):
         return local
     if not (is_batch or name in _LIKE_WEIGHT) or not _cutting(weight):
-        return DTensor.from_local(local, weight.device_mesh, [Replicate()] * weight.device_mesh.ndim, run_check=False)
+        return _over(local, weight.device_mesh, [Replicate()] * weight.device_mesh.ndim, local.shape)
     shape: Tuple[int, ...] = (weight.size(0), *local.shape[1:])
     if _row_dimension(weight) is None:
         shape = tuple(weight.shape)
+    return _over(local, weight.device_mesh, weight.placements, shape)
+
+
+def _over(local: torch.Tensor, mesh: Any, placements: Sequence[Any], shape: Sequence[int]) -> torch.Tensor:
+    """A DTensor over the memory `local`. DTensor.from_local() would copy it to the devices of the mesh, where weights
+    are not that FSDP2 keeps on the CPU (CPUOffloadPolicy)."""
     strides = torch.empty(shape, device="meta").stride()
-    return DTensor.from_local(
-        local, weight.device_mesh, weight.placements, run_check=False, shape=torch.Size(shape), stride=strides
-    )
+    meta = TensorMeta(torch.Size(shape), strides, local.dtype)
+    placed: Any = DTensor(local, DTensorSpec(mesh, tuple(placements), tensor_meta=meta), requires_grad=False)
+    assert placed._local_tensor.data_ptr() == local.data_ptr()
+    return placed
+
+
+def whole_of(tensor: torch.Tensor) -> torch.Tensor:
+    """The whole of a DTensor, on every rank; parts on the CPU travel through the devices of the mesh."""
+    if not isinstance(tensor, DTensor):
+        return tensor
+    mesh_type = tensor.device_mesh.device_type
+    return (tensor if tensor.device.type == mesh_type else tensor.to(mesh_type)).full_tensor()
 
 
 def copy_part(target: torch.Tensor, value: torch.Tensor) -> None:
     """Copies this rank's part of a value of the whole shape: a DTensor, or a plain tensor."""
     if not isinstance(target, DTensor):
-        target.copy_(value.full_tensor() if isinstance(value, DTensor) else value)
+        target.copy_(whole_of(value))
         return
     if isinstance(value, DTensor):
         if value.placements == target.placements and value.device_mesh == target.device_mesh:
             local_of(target).copy_(local_of(value))
             return
-        value = value.full_tensor()
+        value = whole_of(value)
     shape, offsets = compute_local_shape_and_global_offset(target.shape, target.device_mesh, target.placements)
     if 0 in shape:
         return

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ranks of a process group, and the exchanges between them."""
-import datetime
-import time
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import torch
@@ -9,9 +7,7 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
 from .._library import Error, ExchangeError
-
-_FAILED_TOO = "failed too"
-_LEAST_WAIT = 0.1  # seconds: for a key that is there but must be fetched
+from .words import Words
 
 
 class Exchange(NamedTuple):
@@ -25,20 +21,22 @@ class Exchange(NamedTuple):
 class Ranks:
     """The ranks of a process group. Every rank makes the same exchanges in the same order. One that fails raises
     ExchangeError with the task, the exchange, this rank, the reason, and the ranks that give no answer within
-    `patience` seconds. Tensors on a device that the group does not serve travel through one that it does."""
+    `patience` seconds. Tensors on a device that the group does not serve travel through one that it does: the CPU, or
+    `gpu`, which must be another one on every rank."""
 
-    def __init__(self, group: Any, patience: float) -> None:
-        self.group, self._patience = group, patience
+    def __init__(self, group: Any, patience: float, gpu: Optional[torch.device] = None) -> None:
+        self.group, self._gpu = group, gpu
         self.rank, self.count = dist.get_rank(group), dist.get_world_size(group)
         if self.rank < 0:
             raise Error("process_group: this process must be one of its ranks")
         self._task = "start"
         self._served = _device_types(group)
-        self._store = _store_of(group)
+        self.words = Words(_store_of(group), self.rank, self.count, patience)
 
     def begin(self, task: str) -> None:
-        """Names what the following exchanges are for ("step 7"). The name is part of the keys in the store."""
+        """Names what the following exchanges are for ("step 7")."""
         self._task = task
+        self.words.begin(task)
 
     @property
     def task(self) -> str:
@@ -48,7 +46,9 @@ class Ranks:
         """Where tensors of a device travel: there, if the group serves it."""
         if of.type in self._served:
             return of
-        return torch.device("cpu") if "cpu" in self._served else torch.device("cuda", torch.cuda.current_device())
+        if "cpu" in self._served:
+            return torch.device("cpu")
+        return self._gpu or torch.device("cuda", torch.cuda.current_device())
 
     # ---- Exchanges -----------------------------------------------------------------------------------------------
 
@@ -125,51 +125,10 @@ class Ranks:
 
     def _fail(self, exchange: str, failure: RuntimeError) -> None:
         reason = str(failure).splitlines()[0] if str(failure) else type(failure).__name__
-        raise ExchangeError(
-            f"{self._task}: {exchange} failed on rank {self.rank} of {self.count}: {reason}{self._missing_ranks()}"
-        ) from failure
-
-    def leave_word(self, reason: str) -> None:
-        """Lets the other ranks know, when an exchange of theirs fails, why this one is not coming."""
-        if self._store is not None:
-            try:
-                self._store.set(self._key(self.rank), reason)
-            except RuntimeError:  # the store is gone; the others see that themselves
-                pass
-
-    def _missing_ranks(self) -> str:
-        """Leaves word in the store, waits for that of the others, and names those who do not answer."""
-        if self._store is None:
-            return ""
-        missing: List[str] = []
-        words = ""
-        try:
-            end = time.monotonic() + self._patience
-            self._store.set(self._key(self.rank), _FAILED_TOO)
-            for rank in range(self.count):
-                if not self._answers(self._key(rank), max(end - time.monotonic(), _LEAST_WAIT)):
-                    missing.append(str(rank))
-                    continue
-                word = self._store.get(self._key(rank)).decode()
-                words += "" if word == _FAILED_TOO else f"; rank {rank} has left: {word}"
-        except RuntimeError as failure:
-            gone = str(failure).splitlines()[0]
-            return f"; the store does not answer, so the rank that serves it may be gone ({gone})"
-        if missing:
-            return f"{words}; no answer within {self._patience:g} s from rank {', '.join(missing)}"
-        return words or "; all ranks are alive"
-
-    def _key(self, rank: int) -> str:
-        return f"libtrasmuon: {self._task} failed on rank {rank}"
-
-    def _answers(self, key: str, seconds: float) -> bool:
-        try:
-            self._store.wait([key], datetime.timedelta(seconds=seconds))
-            return True
-        except RuntimeError as failure:
-            if "imeout" in str(failure) or "imed out" in str(failure):
-                return False
-            raise
+        members = c10d.get_process_group_ranks(self.group)
+        listed = "" if members == list(range(dist.get_world_size())) else f" ({members} of all)"
+        where = f"failed on rank {self.rank} of {self.count}{listed}"
+        raise ExchangeError(f"{self._task}: {exchange} {where}: {reason}{self.words.of_others()}") from failure
 
 
 def _device_types(group: Any) -> Sequence[str]:

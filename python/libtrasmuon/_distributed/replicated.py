@@ -8,9 +8,10 @@ from .._core import Core, CoreGroup, Master, StateTensors, form_of, version_of
 from .._gradients import Gradients
 from .._library import Error, lib, text_of
 from .agree import Statement, compare, must_stay
+from .all_ranks import AllRanks
 from .buckets import Bucket, fill_buckets
 from .owners import Ownership, assign_owners, step_cost
-from .ranks import Exchange, Ranks
+from .ranks import Exchange
 
 EVERYBODY = -1  # owner of a parameter that every rank steps
 
@@ -30,12 +31,13 @@ class ReplicatedCore:
         self,
         groups: Sequence[CoreGroup],
         settings: Mapping[str, Any],
-        ranks: Ranks,
+        everyone: AllRanks,
         bucket_bytes: int,
         known_owners: Mapping[int, int],
     ) -> None:
         """known_owners: owners by id of the tensor, of parameters that have one already."""
-        self._ranks, self._bucket_bytes = ranks, bucket_bytes
+        ranks = everyone.ranks
+        self._everyone, self._ranks, self._bucket_bytes = everyone, ranks, bucket_bytes
         self.parameters = [parameter for group in groups for parameter in group.parameters]
         self.tensors = [parameter.tensor for parameter in self.parameters]
         rules = [group.rule for group in groups for _ in group.parameters]
@@ -138,8 +140,10 @@ class ReplicatedCore:
         try:
             self._exchange(kept, own)
             if self._votes:
-                compare(self._ranks, own)
+                compare(self._everyone, own)
             own.rethrow()
+            # Before weights are written: it may run out of memory, which changes nothing.
+            self._core.step(self._only(kept, [i for i, owner in enumerate(self.owners) if owner == EVERYBODY]))
         except BaseException:
             for state, copy in zip(self._state, self._kept if has_copy else []):
                 state.copy_(copy)
@@ -149,7 +153,6 @@ class ReplicatedCore:
             for index, slot in zip(bucket.indices, bucket.slots):
                 self.tensors[index].copy_(slot)
         self._release()
-        self._core.step(self._only(kept, [i for i, owner in enumerate(self.owners) if owner == EVERYBODY]))
 
     def _keep_state(self) -> bool:
         if not self._kept:

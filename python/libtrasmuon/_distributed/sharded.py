@@ -9,9 +9,10 @@ from .._gradients import Gradients
 from .._library import Error, lib, text_of
 from .._state import StateSpec
 from .agree import Statement, must_stay
-from .dtensors import copy_part, local_gradient, local_of, place_of, placed_state, placements_of
+from .all_ranks import AllRanks
+from .dtensors import copy_part, is_whole, local_of, place_of, placed_state, placements_of, whole_of
+from .gradients import PlacedGradients
 from .owners import Ownership
-from .ranks import Ranks
 from .sharded_step import ShardedStep
 
 
@@ -22,16 +23,26 @@ class ShardedCore:
 
     A step that raises has left weights and state of this rank as they were."""
 
-    def __init__(self, groups: Sequence[CoreGroup], settings: Mapping[str, Any], ranks: Ranks, wire: str) -> None:
-        self._ranks, self._wire, self._settings = ranks, wire, dict(settings)
+    def __init__(
+        self,
+        groups: Sequence[CoreGroup],
+        settings: Mapping[str, Any],
+        everyone: AllRanks,
+        wire: str,
+        gradients: PlacedGradients,
+    ) -> None:
+        """gradients: those of the step that has begun."""
+        self._gradients = gradients
+        self._everyone, self._ranks, self._wire, self._settings = everyone, everyone.ranks, wire, dict(settings)
         self.parameters = [parameter for group in groups for parameter in group.parameters]
         self.tensors = [parameter.tensor for parameter in self.parameters]
         self._rules = [group.rule for group in groups for _ in group.parameters]
         self._places = [
-            place_of(parameter.tensor, rule, ranks.group, f"parameter '{parameter.name}'")
-            for parameter, rule in zip(self.parameters, self._rules)
+            place_of(parameter.tensor, rule, self._is_batch(i), self._ranks.group, f"parameter '{parameter.name}'")
+            for i, (parameter, rule) in enumerate(zip(self.parameters, self._rules))
         ]
-        self._placements = list(map(placements_of, self.tensors))
+        self.placements = list(map(placements_of, self.tensors))
+        self._are_whole = list(map(is_whole, self.tensors))
         # AdamW's empty parts are stepped as one element that is always zero, so that steps are counted alike.
         self._stand_ins = {
             index: local_of(tensor).new_zeros(1)
@@ -39,7 +50,7 @@ class ShardedCore:
             if place.shard is None and local_of(tensor).numel() == 0
         }
         self._core = Core(self._local_groups(groups), **settings)
-        self._step = ShardedStep(self._core, ranks, self._rows(), wire, self._device())
+        self._step = ShardedStep(self._core, everyone, self._rows(), self._sums(), wire, self._device())
         self.local_states, self.memory, self.orders = self._core.states, self._core.memory, self._core.orders
         self.states = [self._placed(groups, index) for index in range(len(self.tensors))]
         self.specs = [
@@ -67,6 +78,16 @@ class ShardedCore:
     def _rows(self) -> List[List[int]]:
         """Rows of every parameter on every rank; 0 where it is not read."""
         return [[place.rows[rank] if place.shard else 0 for place in self._places] for rank in range(self._ranks.count)]
+
+    def _sums(self) -> List[int]:
+        """How many sums each cut matrix has: energies of its columns, norm and tally; Dion's has the tally alone."""
+        found = []
+        for index, (tensor, place) in enumerate(zip(self.tensors, self._places)):
+            if place.shard and not self._is_batch(index):
+                blocks = self.parameters[index].layout.row_blocks(tensor) or [tensor.size(0)]
+                columns = tensor.numel() // tensor.size(0)
+                found += [1 if self._rules[index] == "dion" else columns + 2] * len(blocks)
+        return found
 
     def _device(self) -> torch.device:
         cut = [tensor for tensor, place in zip(self.tensors, self._places) if place.shard]
@@ -127,10 +148,7 @@ class ShardedCore:
         self._core.set_options(groups)
 
     def gradients(self) -> List[Optional[torch.Tensor]]:
-        found = [
-            tensor.grad if placements is None else local_gradient(tensor.grad, placements, parameter.name)
-            for tensor, placements, parameter in zip(self.tensors, self._placements, self.parameters)
-        ]
+        found = self._gradients.of_step()
         for index, stand_in in self._stand_ins.items():
             if found[index] is not None:
                 found[index] = torch.zeros_like(stand_in)
@@ -140,13 +158,20 @@ class ShardedCore:
         return self._core.check_gradients(gradients)
 
     def describe_step(self, gradients: Gradients) -> str:
-        """What all ranks must have in common in a step."""
-        return self.describe() if self._step.votes else ""
+        """What all ranks must have in common in a step: options, and which gradients of whole parameters are there."""
+        if not self._step.votes:
+            return ""
+        missing = [
+            f"gradient of '{parameter.name}' is missing\n"
+            for parameter, is_whole, gradient in zip(self.parameters, self._are_whole, gradients)
+            if is_whole and gradient is None
+        ]
+        return self.describe() + "".join(missing)
 
     def step(self, gradients: Gradients, own: Statement) -> None:
         """Takes a step, unless this rank or another has failed: then all raise. On GPUs the host would have to wait for
         the votes, so only the rank that fails raises there."""
-        if self._ranks.count == 1:  # has all rows
+        if self._everyone.count == 1:
             own.rethrow()
             must_stay(self._core.step(gradients))
             return
@@ -165,10 +190,8 @@ class ShardedCore:
         """The state of the whole parameter, on every rank. Every rank must call it."""
         whole = {}
         for name, tensor in self.states[index].items():
-            whole[name] = tensor
-            if hasattr(tensor, "full_tensor"):
-                what = f"gathering of state '{name}' of '{self.parameters[index].name}'"
-                whole[name] = self._ranks.guarded(what, tensor.full_tensor)
+            what = f"gathering of state '{name}' of '{self.parameters[index].name}'"
+            whole[name] = self._ranks.guarded(what, lambda: whole_of(tensor))
         return whole
 
     def load_state(self, index: int, saved: Mapping[str, Any]) -> None:
