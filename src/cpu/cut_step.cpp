@@ -9,7 +9,6 @@
 
 #include "cpu/cut_dion.h"
 #include "cpu/cut_rows.h"
-#include "cpu/newton_schulz/newton_schulz.h"
 #include "cpu/row_chunks.h"
 #include "stages/formulas.h"
 #include "stages/measure.h"
@@ -138,9 +137,8 @@ void orthogonalize(const CutMatrix& c, const double* sums, const CutBuffers& buf
   } else {
     for_each_packed_row(c, buffers.gathered, &PackedRows::offset,
                         [&](const std::byte* row, std::int64_t i) { kernel.load[wire](row, input + i * n, n); });
-    const double scale = norm_scale * std::ldexp(1.0, -input_exponent(c, sums));  // eq:prenorm_main
-    newton_schulz<T>({input, dtype_of<T>(), m, n, n}, scale, stage.triples, stage.form, output,
-                     workspace.stage);  // eq:ns_main
+    const double scale = norm_scale * std::ldexp(1.0, -input_exponent(c, sums));         // eq:prenorm_main
+    iterate<T>({input, dtype_of<T>(), m, n, n}, scale, stage, output, workspace.stage);  // eq:ns_main
   }
   const int exponent = packed_direction_exponent(m, n, c.wire);
   for_each_packed_row(c, buffers.directions, &PackedRows::answer, [&](std::byte* row, std::int64_t i) {
@@ -307,9 +305,8 @@ WorkspaceBytes workspace_bytes(CutPhase phase, const CutMatrix& x) {
                          bytes_of([&](Arena& arena) { return damping_of<T>(x, arena); })})};
   }
   if (!x.owned) return {};
-  const OrthogonalizeStage& stage = *x.plan->orthogonalize;
   return {bytes_of([&](Arena& arena) { return whole_matrix<T>(x, arena); }),
-          newton_schulz_scratch<T>(x.m(), x.n(), stage.triples, stage.form)};
+          iterate_scratch<T>(x.m(), x.n(), *x.plan->orthogonalize)};
 }
 
 }  // namespace

@@ -101,7 +101,8 @@ std::size_t intermediates_bytes(const Matrix& x, const MuonPipeline& plan) {
 
 template <class T>
 WorkspaceBytes workspace_bytes(const MuonPipeline& plan, const Matrix& x) {
-  const std::size_t orthogonalization = plan.orthogonalize ? orthogonalize_scratch<T>(x, *plan.orthogonalize) : 0;
+  const std::size_t orthogonalization =
+      plan.orthogonalize ? iterate_scratch<T>(x.weight.rows, x.weight.cols, *plan.orthogonalize) : 0;
   const bool own_energies = plan.trust_region && plan.trust_region->energy_of != EnergyOf::momentum;
   const std::size_t energies = own_energies ? energy_scratch<T>(x) : 0;
   return {intermediates_bytes<T>(x, plan),
