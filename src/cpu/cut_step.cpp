@@ -39,9 +39,8 @@ void momentum(const CutMatrix& c, double* sums, Scratch& scratch) {
   const Matrix& x = *c.rows;
   const std::int64_t n = x.n;
   std::fill_n(sums, sums_of(c), 0.0);
-  if (x.m == 0) return;
-  if (x.gradient.data == nullptr) {
-    sums[n + 1] = kMissing;
+  if (x.m == 0 || x.gradient.data == nullptr) {
+    sums[n + 1] = tally_of(x.m > 0, false, false);
     return;
   }
   const auto& kernel = kernels<T>();
@@ -65,11 +64,9 @@ void momentum(const CutMatrix& c, double* sums, Scratch& scratch) {
       if (own_squares) partial.input_squares[chunk] += kernel.sum_squares(rows.input(), p.count);
     });
   });
-  sums[n + 1] = kPresent;
-  if (c.plan->skip_nonfinite && !usable) {
-    sums[n + 1] += kUnusable;  // and no NaN among the sums: it would look like a failure of the reduction
-    return;
-  }
+  const bool refused = c.plan->skip_nonfinite && !usable;
+  sums[n + 1] = tally_of(true, true, refused);
+  if (refused) return;  // no NaN among the sums: it would look like a failure of the reduction
   add_chunks(partial.energy, chunks.count, n, sums);
   sums[n] = own_squares ? std::accumulate(partial.input_squares, partial.input_squares + chunks.count, 0.0)
                         : std::accumulate(sums, sums + n, 0.0);
@@ -229,7 +226,7 @@ void write_rows(const CutMatrix& c, const std::byte* returned, const Intermediat
   const Matrix& x = *c.rows;
   const auto& kernel = kernels<T>();
   const T* factor = static_cast<const T*>(c.row_factor);
-  const T decay = static_cast<T>(1 - c.plan->lr * c.plan->weight_decay);
+  const T decay = static_cast<T>(decay_of(c.plan->lr, c.plan->weight_decay));
   for_each_chunk(RowChunks(x.m, x.n), [&](std::int64_t first, std::int64_t last, std::int64_t) {
     MomentumPiece<T> momentum;
     T direction[Piece::kMost];

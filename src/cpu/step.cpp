@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "stages/formulas.h"
+
 namespace trasmuon::cpu {
 
 namespace {
@@ -43,7 +45,7 @@ void run_phase(Phase phase, const MuonPipeline& p, const Matrix& x, Intermediate
       // c_ema, c_avg, c                                            eq:ema_main, eq:sf_main
       if (p.trust_region) trust_region(x, *p.trust_region, s);
       // W <- (1 - eta lambda) W - eta^ O_base diag(c)              eq:trasmuon_update_main
-      apply(x, 1 - p.lr * p.weight_decay, s, scratch);
+      apply(x, decay_of(p.lr, p.weight_decay), s, scratch);
       break;
   }
 }

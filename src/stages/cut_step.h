@@ -101,6 +101,13 @@ struct CutStep {
 
 constexpr double kUnusable = 1, kMissing = 0x1p16, kPresent = 0x1p32;
 
+/// What a rank adds to the tally.
+TRASMUON_FORMULA double tally_of(bool has_rows, bool has_gradient, bool unusable) {
+  if (!has_rows) return 0;
+  if (!has_gradient) return kMissing;
+  return kPresent + (unusable ? kUnusable : 0);
+}
+
 /// What happens to a matrix on all ranks alike.
 struct Verdict {
   bool active;   ///< it is stepped

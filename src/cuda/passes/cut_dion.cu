@@ -18,8 +18,7 @@ __global__ void cut_dion_tally(StepTables step, const CutDionMatrix* cut, double
   if (index >= step.matrix_count) return;
   const DeviceMatrix& x = step.matrices[index];
   MatrixStatus& s = step.status[index];
-  const bool present = x.rows > 0 && x.gradient.data != nullptr;
-  sums[cut[index].tally] = present ? kPresent + (s.unusable != 0 ? kUnusable : 0) : x.rows > 0 ? kMissing : 0;
+  sums[cut[index].tally] = tally_of(x.rows > 0, x.gradient.data != nullptr, s.unusable != 0);
   s.unusable = 0;
 }
 

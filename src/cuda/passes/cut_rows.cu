@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kBlockThreads) cut_sums(CutTables tables) {
   s.unusable = 0;
   s.active = present && !refused;  // for the energies of the gradient; cut_admit decides for all ranks
   sums[n] = squares;
-  sums[n + 1] = present ? kPresent + (refused ? kUnusable : 0) : x.rows > 0 ? kMissing : 0;
+  sums[n + 1] = tally_of(x.rows > 0, x.gradient.data != nullptr, refused);
 }
 
 /// One thread per matrix.
