@@ -15,7 +15,7 @@
 
 namespace trasmuon::cuda {
 
-/// Dion's step for the matrices of a shard, except for the update of W.
+/// Dion's step for the matrices of a batch, except for the update of W.
 class DionStep {
  public:
   /// `indices`: which matrices of the group are in the buckets, in the same order.

@@ -67,7 +67,7 @@ expect_violation src/cuda/runtime/bad.h:2 src/cuda/runtime/bad.h "$spdx" '#inclu
 expect_violation src/cuda/passes/bad.cu:2 src/cuda/passes/bad.cu "$spdx" '#include "cuda/hopper/tile_sizes.h"'
 expect_violation src/cuda/passes/bad.cu:2 src/cuda/passes/bad.cu "$spdx" '#include "cuda/plan.h"'
 expect_violation src/cuda/newton_schulz/bad.cpp:2 src/cuda/newton_schulz/bad.cpp "$spdx" '#include "cuda/passes/passes.h"'
-expect_violation src/cuda/newton_schulz/bad.cpp:2 src/cuda/newton_schulz/bad.cpp "$spdx" '#include "cuda/shard.h"'
+expect_violation src/cuda/newton_schulz/bad.cpp:2 src/cuda/newton_schulz/bad.cpp "$spdx" '#include "cuda/matrix_batch.h"'
 expect_violation src/cuda/hopper/bad.cuh:2 src/cuda/hopper/bad.cuh "$spdx" '#include "cuda/runtime/check.h"'
 expect_violation src/cuda/hopper/bad.cuh:2 src/cuda/hopper/bad.cuh "$spdx" '#include "trasmuon/error.h"'
 expect_violation src/cuda/new_room/bad.h:1 src/cuda/new_room/bad.h "$spdx"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/shard.h"
+#include "cuda/matrix_batch.h"
 
 #include <algorithm>
 
@@ -36,10 +36,10 @@ std::vector<Chunk> chunks_of(const std::vector<DeviceMatrix>& matrices) {
 
 }  // namespace
 
-Shard::Shard(const IterationPlan& plan, DType compute, DType momentum)
+MatrixBatch::MatrixBatch(const IterationPlan& plan, DType compute, DType momentum)
     : plan_(plan), compute_(compute), momentum_(momentum) {}
 
-std::size_t Shard::scratch_bytes(const Matrix& x, const Plan& step, const IterationPlan& plan) {
+std::size_t MatrixBatch::scratch_bytes(const Matrix& x, const Plan& step, const IterationPlan& plan) {
   if (std::holds_alternative<AdamWOptions>(step)) return 0;
   const int rows = stored_rows(x), cols = stored_cols(x);
   const std::size_t m = static_cast<std::size_t>(x.m), n = static_cast<std::size_t>(x.n);
@@ -51,7 +51,7 @@ std::size_t Shard::scratch_bytes(const Matrix& x, const Plan& step, const Iterat
               2 * m * std::max(row_chunks, col_chunks) + 2 * m);
 }
 
-void Shard::make_buckets(std::span<const Matrix> group, const Plan& step) {
+void MatrixBatch::make_buckets(std::span<const Matrix> group, const Plan& step) {
   const OrthogonalizeStage* stage = orthogonalization_of(step);
   const bool in_place = stage == nullptr || plan_.in_place(*stage);
   for (std::size_t first = 0; first < indices_.size();) {
@@ -67,7 +67,7 @@ void Shard::make_buckets(std::span<const Matrix> group, const Plan& step) {
   }
 }
 
-std::size_t Shard::scratch_bytes(std::span<const Matrix> group, const Plan& step, const DeviceInfo& device) {
+std::size_t MatrixBatch::scratch_bytes(std::span<const Matrix> group, const Plan& step, const DeviceInfo& device) {
   if (std::holds_alternative<AdamWOptions>(step)) return 0;
   Arena counter;
   lay_out(group, counter);
@@ -77,7 +77,8 @@ std::size_t Shard::scratch_bytes(std::span<const Matrix> group, const Plan& step
   return bytes;
 }
 
-void Shard::take_scratch(std::span<const Matrix> group, const Plan& step, const DeviceInfo& device, Arena& scratch) {
+void MatrixBatch::take_scratch(std::span<const Matrix> group, const Plan& step, const DeviceInfo& device,
+                               Arena& scratch) {
   if (std::holds_alternative<AdamWOptions>(step)) {
     Arena no_scratch;
     lay_out(group, no_scratch);
@@ -93,7 +94,7 @@ void Shard::take_scratch(std::span<const Matrix> group, const Plan& step, const 
 }
 
 /// Assigns scratch to every matrix; a counting arena only measures it.
-void Shard::lay_out(std::span<const Matrix> group, Arena& scratch) {
+void MatrixBatch::lay_out(std::span<const Matrix> group, Arena& scratch) {
   const std::size_t element = size_of(plan_.dtype);
   matrices_.clear();
   std::size_t position = 0;
@@ -133,7 +134,7 @@ void Shard::lay_out(std::span<const Matrix> group, Arena& scratch) {
   }
 }
 
-void Shard::make_iteration(const Plan& step, const DeviceInfo& device, Arena& scratch) {
+void MatrixBatch::make_iteration(const Plan& step, const DeviceInfo& device, Arena& scratch) {
   tables_.scale = InputScale::keep;
   if (const OrthogonalizeStage* stage = orthogonalization_of(step)) {
     tables_.scale = plan_.input_scale();
@@ -148,7 +149,7 @@ void Shard::make_iteration(const Plan& step, const DeviceInfo& device, Arena& sc
   }
 }
 
-void Shard::make_tables(const StepScalars* scalars) {
+void MatrixBatch::make_tables(const StepScalars* scalars) {
   const std::vector<Chunk> chunks = chunks_of(matrices_);
   const auto lay_out_tables = [&](Arena& arena) {
     tables_.matrices = arena.take<DeviceMatrix>(matrices_.size());
@@ -173,7 +174,7 @@ void Shard::make_tables(const StepScalars* scalars) {
         "cudaMemcpy");
 }
 
-std::vector<DeviceMatrix> Shard::current_table(std::span<const Matrix> group) const {
+std::vector<DeviceMatrix> MatrixBatch::current_table(std::span<const Matrix> group) const {
   std::vector<DeviceMatrix> table = matrices_;
   for (std::size_t k = 0; k < indices_.size(); ++k) {
     const Matrix& x = group[indices_[k]];
@@ -196,7 +197,7 @@ std::vector<DeviceMatrix> Shard::current_table(std::span<const Matrix> group) co
   return table;
 }
 
-void Shard::refresh(std::span<const Matrix> group, cudaStream_t stream) {
+void MatrixBatch::refresh(std::span<const Matrix> group, cudaStream_t stream) {
   std::vector<DeviceMatrix> table = current_table(group);
   if (table == matrices_) return;
   matrices_ = std::move(table);
@@ -204,7 +205,7 @@ void Shard::refresh(std::span<const Matrix> group, cudaStream_t stream) {
          stream);
 }
 
-void Shard::diagnose(std::span<const Matrix> group, std::size_t first, std::size_t count, const Blas& blas) {
+void MatrixBatch::diagnose(std::span<const Matrix> group, std::size_t first, std::size_t count, const Blas& blas) {
   for (std::size_t k = 0; k < indices_.size(); ++k) {
     const Matrix& x = group[indices_[k]];
     if (indices_[k] < first || indices_[k] >= first + count || x.diagnostics == nullptr) continue;
