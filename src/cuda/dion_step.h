@@ -35,7 +35,7 @@ class DionStep {
   static std::size_t scratch_bytes(const Matrix& x);
 
  private:
-  struct Shape;  ///< the matrices of one bucket
+  struct Shape;
   void project_out(const Shape& shape, int first) const;
 
   const Blas& blas_;

@@ -5,33 +5,18 @@
 
 #include "cuda/hopper/tile_sizes.h"
 #include "cuda/passes/diagnostics.h"
+#include "cuda/runtime/rounding.h"
 #include "cuda/step_scalars.h"
+#include "cuda/tables.h"
 
 namespace trasmuon::cuda {
 namespace {
-
-int ceil_div(int a, int b) { return (a + b - 1) / b; }
-int round_up(int a, int b) { return ceil_div(a, b) * b; }
-
-DeviceView device_view(const MatrixView& x) { return {x.data, x.row_stride, x.dtype}; }
 
 int stored_rows(const Matrix& x) { return static_cast<int>(x.weight.rows); }
 int stored_cols(const Matrix& x) { return static_cast<int>(x.weight.cols); }
 
 bool same_shape(const Matrix& a, const Matrix& b) {
   return a.transposed == b.transposed && a.weight.rows == b.weight.rows && a.weight.cols == b.weight.cols;
-}
-
-std::vector<Chunk> chunks_of(const std::vector<DeviceMatrix>& matrices) {
-  std::vector<Chunk> chunks;
-  for (std::size_t k = 0; k < matrices.size(); ++k) {
-    int index = 0;
-    for (int row = 0; row < matrices[k].rows; row += kChunkRows) {
-      for (int col = 0; col < matrices[k].cols; col += kChunkCols)
-        chunks.push_back({static_cast<int>(k), row, std::min(row + kChunkRows, matrices[k].rows), col, index++});
-    }
-  }
-  return chunks;
 }
 
 }  // namespace
@@ -46,7 +31,8 @@ std::size_t MatrixBatch::scratch_bytes(const Matrix& x, const Plan& step, const 
   const std::size_t row_chunks = static_cast<std::size_t>(ceil_div(rows, kChunkRows));
   const std::size_t col_chunks = static_cast<std::size_t>(ceil_div(cols, kChunkCols));
   const std::size_t for_dion = std::holds_alternative<DionOptions>(step) ? DionStep::scratch_bytes(x) : 0;
-  return for_dion + size_of(plan.dtype) * static_cast<std::size_t>(rows) * static_cast<std::size_t>(round_up(cols, 8)) +
+  return for_dion +
+         size_of(plan.dtype) * static_cast<std::size_t>(rows) * static_cast<std::size_t>(aligned_stride(cols)) +
          8 * (n * std::max(row_chunks, col_chunks) + n + row_chunks * col_chunks +
               2 * m * std::max(row_chunks, col_chunks) + 2 * m);
 }
@@ -61,7 +47,7 @@ void MatrixBatch::make_buckets(std::span<const Matrix> group, const Plan& step) 
     buckets_.push_back({.rows = stored_rows(x),
                         .cols = stored_cols(x),
                         .batch = static_cast<int>(last - first),
-                        .row_stride = round_up(stored_cols(x), 8),
+                        .row_stride = aligned_stride(stored_cols(x)),
                         .in_place = in_place});
     first = last;
   }
@@ -176,33 +162,12 @@ void MatrixBatch::make_tables(const StepScalars* scalars) {
 
 std::vector<DeviceMatrix> MatrixBatch::current_table(std::span<const Matrix> group) const {
   std::vector<DeviceMatrix> table = matrices_;
-  for (std::size_t k = 0; k < indices_.size(); ++k) {
-    const Matrix& x = group[indices_[k]];
-    DeviceMatrix& d = table[k];
-    d.weight = device_view(x.weight);
-    d.rounded = device_view(x.rounded);
-    d.gradient = device_view(x.gradient);
-    d.momentum = device_view(x.momentum);
-    d.second_moment = device_view(x.second_moment);
-    d.v_row = x.v_row;
-    d.c_ema = x.c_ema;
-    d.c_last = x.c_last;
-    d.c_sum = x.c_sum;
-    d.e_ref = x.e_ref;
-    d.gamma_sum = x.gamma_sum;
-    d.eta_average = x.eta_average;
-    d.step = x.step;
-    d.skipped = x.skipped;
-  }
+  for (std::size_t k = 0; k < indices_.size(); ++k) set_pointers(group[indices_[k]], table[k]);
   return table;
 }
 
 void MatrixBatch::refresh(std::span<const Matrix> group, cudaStream_t stream) {
-  std::vector<DeviceMatrix> table = current_table(group);
-  if (table == matrices_) return;
-  matrices_ = std::move(table);
-  upload(const_cast<DeviceMatrix*>(tables_.matrices), matrices_.data(), matrices_.size() * sizeof(DeviceMatrix),
-         stream);
+  refresh_table(current_table(group), matrices_, tables_.matrices, stream);
 }
 
 void MatrixBatch::diagnose(std::span<const Matrix> group, std::size_t first, std::size_t count, const Blas& blas) {

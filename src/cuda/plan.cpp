@@ -2,15 +2,14 @@
 #include "cuda/plan.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <tuple>
 
 namespace trasmuon::cuda {
 namespace {
 
-/// Matrices that need more scratch than this are stepped in several batches, one after the other.
-std::size_t scratch_limit(const DeviceInfo& device) { return std::max(std::size_t{2} << 30, device.memory / 16); }
+/// A large device gives more for fewer batches.
+std::size_t scratch_limit(const DeviceInfo& device) { return std::max(kScratchLimit, device.memory / 16); }
 
 IterationPlan iteration_of(const Matrix& x, const Plan& step, const DeviceInfo& device) {
   const OrthogonalizeStage* stage = orthogonalization_of(step);
@@ -20,12 +19,11 @@ IterationPlan iteration_of(const Matrix& x, const Plan& step, const DeviceInfo& 
 
 }  // namespace
 
-GroupPlan::GroupPlan(const DeviceInfo& device, std::span<const Matrix> group, const Plan& step)
-    : step_(step), scalars_(sizeof(StepScalars)) {
+GroupPlan::GroupPlan(const DeviceInfo& device, std::span<const Matrix> group, const Plan& step) : step_(step) {
   make_batches(device, group);
   for (auto& batch : batches_) batch->make_buckets(group, step_);
   take_scratch(device, group);
-  for (auto& batch : batches_) batch->make_tables(scalars_.as<const StepScalars>());
+  for (auto& batch : batches_) batch->make_tables(scalars_.get());
   // The tables were written on the default stream, for which the caller's stream need not wait.
   check(cudaDeviceSynchronize(), "writing the tables");
 }
@@ -78,11 +76,7 @@ void GroupPlan::take_scratch(const DeviceInfo& device, std::span<const Matrix> g
 
 void GroupPlan::refresh(std::span<const Matrix> group, const StepScalars& scalars, cudaStream_t stream) {
   for (auto& batch : batches_) batch->refresh(group, stream);
-  std::vector<std::byte> bytes(sizeof(StepScalars));
-  std::memcpy(bytes.data(), &scalars, bytes.size());
-  if (bytes == last_scalars_) return;
-  upload(scalars_.data(), bytes.data(), bytes.size(), stream);
-  last_scalars_ = std::move(bytes);
+  scalars_.refresh(scalars, stream);
 }
 
 std::vector<StepTables> GroupPlan::tables() const {

@@ -12,6 +12,7 @@
 #include "cuda/runtime/device_info.h"
 #include "cuda/runtime/device_memory.h"
 #include "cuda/step_scalars.h"
+#include "cuda/tables.h"
 #include "stages/matrix.h"
 #include "stages/plan.h"
 
@@ -39,8 +40,8 @@ class GroupPlan {
   void take_scratch(const DeviceInfo& device, std::span<const Matrix> group);
 
   Plan step_;
-  DeviceMemory scratch_, scalars_;
-  std::vector<std::byte> last_scalars_;  ///< as uploaded
+  DeviceMemory scratch_;
+  DeviceScalars scalars_;
   std::vector<std::unique_ptr<MatrixBatch>> batches_;
 };
 

@@ -13,6 +13,7 @@ set(cuda_host_sources
   recording.cpp
   step.cpp
   step_scalars.cpp
+  tables.cpp
   newton_schulz/gram_form.cpp
   newton_schulz/iteration_plan.cpp
   newton_schulz/products.cpp
