@@ -38,7 +38,7 @@ class Ranks {
     Clock::time_point begun;
   };
 
-  /// With a store, a rank that fails leaves word there and waits up to `patience` for the word of the others.
+  /// With a store, a rank that fails writes a report there and waits up to `patience` for those of the other ranks.
   Ranks(Collectives collectives, c10::intrusive_ptr<c10d::Store> store, std::chrono::milliseconds patience)
       : collectives_(std::move(collectives)), store_(std::move(store)), patience_(patience) {}
 
@@ -48,7 +48,7 @@ class Ranks {
   /// Names what the following exchanges are for ("step 7").
   void begin(std::string task) { task_ = std::move(task); }
   const std::string& task() const { return task_; }
-  /// Names all tasks from now on in the store, the same on all ranks: what others have left there is not meant.
+  /// Names all tasks from now on in the store, the same on all ranks. Older entries are ignored.
   void set_name(std::int64_t name) { name_ = std::to_string(name); }
 
   Exchange start_broadcast(const torch::Tensor& tensor, int from, std::string name) {
@@ -95,14 +95,14 @@ class Ranks {
   [[noreturn]] void fail(const std::string& exchange, Clock::time_point begun, const std::exception& failure) {
     const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun);
     throw Error(task_ + ": " + exchange + " failed on rank " + std::to_string(rank()) + " of " +
-                std::to_string(count()) + ": " + reason_of(failure) + word_of_others(waited.count()));
+                std::to_string(count()) + ": " + reason_of(failure) + report_of_others(waited.count()));
   }
 
   std::string key_of(int r) const { return "trasmuon " + name_ + " " + task_ + " failed on rank " + std::to_string(r); }
 
-  /// Leaves word in the store how long this rank has waited, and waits for the word of the others. Names those who do
-  /// not answer; if all do, the one that has waited least.
-  std::string word_of_others(std::int64_t waited) {
+  /// Writes to the store how long this rank has waited, and waits up to `patience` for the other ranks' reports. Names
+  /// those who do not answer; if all do, the one that has waited least.
+  std::string report_of_others(std::int64_t waited) {
     if (!store_) return "";
     try {
       const std::string own = std::to_string(waited);
@@ -131,8 +131,8 @@ class Ranks {
     int last = 0;
     std::int64_t least = 0;
     for (int r = 0; r < count(); ++r) {
-      const std::vector<std::uint8_t> word = store_->get(keys[static_cast<std::size_t>(r)]);
-      const std::int64_t time = std::stoll(std::string(word.begin(), word.end()));
+      const std::vector<std::uint8_t> report = store_->get(keys[static_cast<std::size_t>(r)]);
+      const std::int64_t time = std::stoll(std::string(report.begin(), report.end()));
       if (r == 0 || time < least) {
         last = r;
         least = time;

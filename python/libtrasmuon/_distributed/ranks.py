@@ -138,7 +138,7 @@ class Ranks:
                 pass
 
     def _missing_ranks(self) -> str:
-        """Leaves word in the store, waits for that of the others, and names those who do not answer."""
+        """Writes a report to the store, waits for the other ranks' reports, and names those who do not answer."""
         if self._store is None:
             return ""
         missing: List[str] = []
