@@ -114,7 +114,7 @@ bench-gpu: ## time a step on the GPU beside torch's optimizers (needs a GPU and 
 bench-gpu-ours: ## time a step on the GPU without peers (needs a GPU, but no Python)
 	@tools/gpu bench
 
-lint: ## check the format; run clang-tidy and shellcheck
+lint: ## check the format; run clang-tidy, shellcheck, black and mypy
 	@tools/setup build lab lint
 	@cmake --preset default -DTorch_DIR="$$(tools/find-libtorch)"
 	@tools/lint build $(JOBS)

@@ -18,7 +18,7 @@ struct ShardedStepOptions {
   int rank = 0;
   int ranks = 1;
   /// Rows of every parameter on every rank, weight.shape[0] of its Parameter: entry r * parameters + p. Ranks hold
-  /// consecutive rows in the order of their numbers. What is said of parameters without a shard is not read.
+  /// consecutive rows in the order of their numbers. Entries of parameters without a shard are ignored.
   std::vector<std::int64_t> rows = {};
   /// Type in which rows travel to their owner and back: f32, bf16 or f16. Rows of f64 weights always travel as f64, and
   /// Dion's in the compute type.

@@ -76,7 +76,8 @@ std::string program_on_path(const std::string& name) {
 std::string libtorch() {
   const std::string file = loaded_library("libtorch_cpu.so");
   if (file.empty()) {
-    return "none: the study pinn is missing. On Debian `tools/setup lab`, elsewhere -DTorch_DIR=...; then build again";
+    return "none: the studies pinn, language and vision cannot run. On Debian `tools/setup lab`, elsewhere "
+           "-DTorch_DIR=...; then build again";
   }
   return fmt::format("{} ({})", TRASMUON_LAB_LIBTORCH, file);
 }

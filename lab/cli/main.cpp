@@ -117,7 +117,7 @@ int main(int argc, char** argv) try {
   CLI::App* run_app = app.add_subcommand("run", "Run a recipe; skip runs that are already finished");
   run_app->add_option("RECIPE", run.recipe, "Recipe file, or a name from `trasmuon list recipes`")->required();
   run_app->add_option("--out", run.out, "Folder for the runs (default: out/RECIPE)");
-  run_app->add_option("--jobs", run.jobs, "Number of runs at the same time, one core each (default: all cores)")
+  run_app->add_option("--jobs", run.jobs, "Runs at the same time (default: as many as cores and memory hold)")
       ->check(CLI::Range(1, 1024));
   run_app->add_option("--set", run.overrides, "key=value: override a setting of the study, or seeds, in all runs")
       ->allow_extra_args(false);
@@ -147,14 +147,15 @@ int main(int argc, char** argv) try {
   prepare_app->add_option("--tokenizer", prepare.tokenizer, "bytes, gpt2 or qwen (default: bytes)");
   prepare_app->add_option("--tokenizer-files", prepare.tokenizer_files,
                           "Folder with vocabulary and merges of the tokenizer");
-  prepare_app->add_option("--shard-tokens", prepare.shard_tokens, "Most tokens of a file (default: 100000000)");
+  prepare_app->add_option("--shard-tokens", prepare.shard_tokens,
+                          "Largest number of tokens in one file (default: 100000000)");
   auto* val_option =
       prepare_app->add_option("--val", prepare.val, "Text file for validation, instead of a share of INPUT");
   prepare_app->add_option("--val-share", prepare.val_share, "Share of INPUT for validation (default: 0.01)")
       ->excludes(val_option);
   prepare_app->footer(kPrepareExamples);
 
-  const CLI::App* bench_app = app.add_subcommand("bench", "Time a step of every rule on this machine, in seconds");
+  const CLI::App* bench_app = app.add_subcommand("bench", "Measure the step time of every rule; takes a few seconds");
   const CLI::App* doctor_app = app.add_subcommand("doctor", "Show what this build and machine have and lack");
 
   try {

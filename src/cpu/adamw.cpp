@@ -28,7 +28,7 @@ template <class T>
 void adamw(const Matrix& x, const AdamWOptions& options, Scratch& scratch) {
   if (!admit<T>(x, true)) return;
   const AdamWScalars<T> scalars = adamw_scalars<T>(options, *x.step);
-  const T decay = static_cast<T>(1 - options.lr * options.weight_decay), lr = static_cast<T>(options.lr);
+  const T decay = static_cast<T>(decay_of(options.lr, options.weight_decay)), lr = static_cast<T>(options.lr);
   const auto& kernel = kernels<T>();
   const std::int64_t pieces = pieces_per_row(x);
   double* update_squares = scratch.lay_out([&](Arena& arena) { return update_squares_of(x, arena); });

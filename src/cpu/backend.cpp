@@ -67,15 +67,16 @@ class CpuBackend final : public Backend {
   void check(const Options& options) const override {
     std::visit(
         [&]<class O>(const O& o) {
-          if constexpr (requires { o.ns_precision; }) {
-            using enum NewtonSchulzPrecision;
-            if (o.ns_precision == automatic || o.ns_precision == f32 || o.ns_precision == bf16) return;
-            throw Error(std::string(rule_name(options)) +
-                        ": ns_precision must be automatic, f32 or bf16 on the CPU, got '" +
-                        get_field(options, "ns_precision") + "'");
-          }
+          if constexpr (requires { o.ns_precision; })
+            check_precision(o.ns_precision, std::string(rule_name(options)) + ": ns_precision");
         },
         options);
+  }
+  void check_precision(NewtonSchulzPrecision precision, const std::string& field) const override {
+    using enum NewtonSchulzPrecision;
+    if (precision == automatic || precision == f32 || precision == bf16) return;
+    throw Error(field + " must be automatic, f32 or bf16 on the CPU, got '" +
+                get_field(MuonOptions{.ns_precision = precision}, "ns_precision") + "'");
   }
 
   void* allocate(std::size_t bytes) override { return ::operator new(bytes, kAlignment); }

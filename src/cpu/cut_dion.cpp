@@ -15,9 +15,7 @@ namespace {
 Verdict verdict_of(const CutMatrix& x, const CutBuffers& buffers) { return trasmuon::verdict_of(buffers.sums[x.sums]); }
 
 double tally_of(const Matrix& x, bool usable) {
-  if (x.m == 0) return 0;
-  if (x.gradient.data == nullptr) return kMissing;
-  return kPresent + (usable ? 0 : kUnusable);
+  return trasmuon::tally_of(x.m > 0, x.gradient.data != nullptr, !usable);
 }
 
 /// Rows that lie one after the other.
@@ -132,12 +130,12 @@ void apply_rows(const CutMatrix& c, const CutBuffers& buffers, Workspace& worksp
   };
   // M <- B - (1 - mu) P R^T;  W <- (1 - lr lambda) W - lr sqrt(m/n) P Q^T
   add_gradient(x, x.momentum, gradient);
-  outer_product(x.momentum, static_cast<T>(c.dion->momentum - 1), T(1));
+  outer_product(x.momentum, static_cast<T>(dion_feedback(c.dion->momentum)), T(1));
   renew_basis(x.basis, r);
   T* direction = workspace.step.lay_out([&](Arena& arena) { return direction_memory<T>(c, arena); });
   s.direction = packed_view(direction, x.m, x.n);
   outer_product(s.direction, T(1), T(0));
-  apply(x, 1 - c.dion->lr * c.dion->weight_decay, s, workspace.stage);
+  apply(x, decay_of(c.dion->lr, c.dion->weight_decay), s, workspace.stage);
 }
 
 template <class T>

@@ -9,7 +9,6 @@
 
 #include "cpu/cut_dion.h"
 #include "cpu/cut_rows.h"
-#include "cpu/newton_schulz/newton_schulz.h"
 #include "cpu/row_chunks.h"
 #include "stages/formulas.h"
 #include "stages/measure.h"
@@ -40,9 +39,8 @@ void momentum(const CutMatrix& c, double* sums, Scratch& scratch) {
   const Matrix& x = *c.rows;
   const std::int64_t n = x.n;
   std::fill_n(sums, sums_of(c), 0.0);
-  if (x.m == 0) return;
-  if (x.gradient.data == nullptr) {
-    sums[n + 1] = kMissing;
+  if (x.m == 0 || x.gradient.data == nullptr) {
+    sums[n + 1] = tally_of(x.m > 0, false, false);
     return;
   }
   const auto& kernel = kernels<T>();
@@ -66,11 +64,9 @@ void momentum(const CutMatrix& c, double* sums, Scratch& scratch) {
       if (own_squares) partial.input_squares[chunk] += kernel.sum_squares(rows.input(), p.count);
     });
   });
-  sums[n + 1] = kPresent;
-  if (c.plan->skip_nonfinite && !usable) {
-    sums[n + 1] += kUnusable;  // and no NaN among the sums: it would look like a failure of the reduction
-    return;
-  }
+  const bool refused = c.plan->skip_nonfinite && !usable;
+  sums[n + 1] = tally_of(true, true, refused);
+  if (refused) return;  // no NaN among the sums: it would look like a failure of the reduction
   add_chunks(partial.energy, chunks.count, n, sums);
   sums[n] = own_squares ? std::accumulate(partial.input_squares, partial.input_squares + chunks.count, 0.0)
                         : std::accumulate(sums, sums + n, 0.0);
@@ -138,9 +134,8 @@ void orthogonalize(const CutMatrix& c, const double* sums, const CutBuffers& buf
   } else {
     for_each_packed_row(c, buffers.gathered, &PackedRows::offset,
                         [&](const std::byte* row, std::int64_t i) { kernel.load[wire](row, input + i * n, n); });
-    const double scale = norm_scale * std::ldexp(1.0, -input_exponent(c, sums));  // eq:prenorm_main
-    newton_schulz<T>({input, dtype_of<T>(), m, n, n}, scale, stage.triples, stage.form, output,
-                     workspace.stage);  // eq:ns_main
+    const double scale = norm_scale * std::ldexp(1.0, -input_exponent(c, sums));         // eq:prenorm_main
+    iterate<T>({input, dtype_of<T>(), m, n, n}, scale, stage, output, workspace.stage);  // eq:ns_main
   }
   const int exponent = packed_direction_exponent(m, n, c.wire);
   for_each_packed_row(c, buffers.directions, &PackedRows::answer, [&](std::byte* row, std::int64_t i) {
@@ -231,7 +226,7 @@ void write_rows(const CutMatrix& c, const std::byte* returned, const Intermediat
   const Matrix& x = *c.rows;
   const auto& kernel = kernels<T>();
   const T* factor = static_cast<const T*>(c.row_factor);
-  const T decay = static_cast<T>(1 - c.plan->lr * c.plan->weight_decay);
+  const T decay = static_cast<T>(decay_of(c.plan->lr, c.plan->weight_decay));
   for_each_chunk(RowChunks(x.m, x.n), [&](std::int64_t first, std::int64_t last, std::int64_t) {
     MomentumPiece<T> momentum;
     T direction[Piece::kMost];
@@ -307,9 +302,8 @@ WorkspaceBytes workspace_bytes(CutPhase phase, const CutMatrix& x) {
                          bytes_of([&](Arena& arena) { return damping_of<T>(x, arena); })})};
   }
   if (!x.owned) return {};
-  const OrthogonalizeStage& stage = *x.plan->orthogonalize;
   return {bytes_of([&](Arena& arena) { return whole_matrix<T>(x, arena); }),
-          newton_schulz_scratch<T>(x.m(), x.n(), stage.triples, stage.form)};
+          iterate_scratch<T>(x.m(), x.n(), *x.plan->orthogonalize)};
 }
 
 }  // namespace

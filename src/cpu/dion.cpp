@@ -113,14 +113,14 @@ void dion(const Matrix& x, const DionOptions& options, Workspace& workspace) {
   factorize(x.momentum, x.transposed, x.basis, f);
 
   // M <- B - (1 - mu) P R^T: error feedback keeps what this rank could not express.
-  outer_product<T>(x, f.p, f.r, rank, static_cast<T>(options.momentum - 1), T(1), x.momentum, f.scratch);
+  outer_product<T>(x, f.p, f.r, rank, static_cast<T>(dion_feedback(options.momentum)), T(1), x.momentum, f.scratch);
 
   // W <- (1 - lr lambda) W - lr sqrt(m/n) P Q^T
   renew_basis(x.basis, f.r);
   outer_product<T>(x, f.p, f.r, rank, T(1), T(0), s.direction, f.scratch);
   s.eta_hat = dion_step(options.lr, x.m, x.n);
   s.row_factor = nullptr;
-  apply(x, 1 - options.lr * options.weight_decay, s, workspace.stage);
+  apply(x, decay_of(options.lr, options.weight_decay), s, workspace.stage);
 }
 
 template DionFactors<float> lay_out_factors<float>(std::int64_t, std::int64_t, std::int64_t, std::int64_t, Arena&);

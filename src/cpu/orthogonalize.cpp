@@ -23,17 +23,8 @@ template <class T>
 void orthogonalize(const MatrixView& in, double squares, const OrthogonalizeStage& stage, const InputNorm& norm, T* out,
                    Scratch& scratch) {
   const double scale = input_scale<T>(norm, std::sqrt(squares), static_cast<double>(in.elements()));  // eq:prenorm_main
-  if (scale == 0) {
-    std::fill_n(out, in.elements(), T(0));
-    return;
-  }
-  if constexpr (std::is_same_v<T, float>) {
-    if (iterates_in_bf16<T>(stage, in.rows, in.cols)) {
-      bf16_newton_schulz(in, scale, stage.triples, stage.form, out, scratch);  // eq:ns_main
-      return;
-    }
-  }
-  newton_schulz<T>(in, scale, stage.triples, stage.form, out, scratch);  // eq:ns_main
+  if (scale == 0) std::fill_n(out, in.elements(), T(0));
+  else iterate<T>(in, scale, stage, out, scratch);
 }
 
 /// Divides all entries by one power of two where that keeps squares inside the range of f64; returns its exponent.
@@ -74,10 +65,20 @@ void orthogonalize_copy(const MatrixView& in, const MatrixView& out, const Ortho
 }  // namespace
 
 template <class T>
-std::size_t orthogonalize_scratch(const Matrix& x, const OrthogonalizeStage& stage) {
-  const std::int64_t rows = x.weight.rows, cols = x.weight.cols;
+std::size_t iterate_scratch(std::int64_t rows, std::int64_t cols, const OrthogonalizeStage& stage) {
   return iterates_in_bf16<T>(stage, rows, cols) ? bf16_newton_schulz_scratch(rows, cols, stage.triples, stage.form)
                                                 : newton_schulz_scratch<T>(rows, cols, stage.triples, stage.form);
+}
+
+template <class T>
+void iterate(const MatrixView& in, double scale, const OrthogonalizeStage& stage, T* out, Scratch& scratch) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (iterates_in_bf16<T>(stage, in.rows, in.cols)) {
+      bf16_newton_schulz(in, scale, stage.triples, stage.form, out, scratch);  // eq:ns_main
+      return;
+    }
+  }
+  newton_schulz<T>(in, scale, stage.triples, stage.form, out, scratch);  // eq:ns_main
 }
 
 template <class T>
@@ -97,8 +98,10 @@ void orthogonalize(const MatrixView& in, const MatrixView& out, const Orthogonal
   else orthogonalize_copy<float>(in, out, stage, workspace);
 }
 
-template std::size_t orthogonalize_scratch<float>(const Matrix&, const OrthogonalizeStage&);
-template std::size_t orthogonalize_scratch<double>(const Matrix&, const OrthogonalizeStage&);
+template std::size_t iterate_scratch<float>(std::int64_t, std::int64_t, const OrthogonalizeStage&);
+template std::size_t iterate_scratch<double>(std::int64_t, std::int64_t, const OrthogonalizeStage&);
+template void iterate<float>(const MatrixView&, double, const OrthogonalizeStage&, float*, Scratch&);
+template void iterate<double>(const MatrixView&, double, const OrthogonalizeStage&, double*, Scratch&);
 template void orthogonalize<float>(const OrthogonalizeStage&, Intermediates<float>&, Scratch&);
 template void orthogonalize<double>(const OrthogonalizeStage&, Intermediates<double>&, Scratch&);
 template void copy_input<float>(Intermediates<float>&);

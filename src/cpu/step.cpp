@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "stages/formulas.h"
+
 namespace trasmuon::cpu {
 
 namespace {
@@ -43,7 +45,7 @@ void run_phase(Phase phase, const MuonPipeline& p, const Matrix& x, Intermediate
       // c_ema, c_avg, c                                            eq:ema_main, eq:sf_main
       if (p.trust_region) trust_region(x, *p.trust_region, s);
       // W <- (1 - eta lambda) W - eta^ O_base diag(c)              eq:trasmuon_update_main
-      apply(x, 1 - p.lr * p.weight_decay, s, scratch);
+      apply(x, decay_of(p.lr, p.weight_decay), s, scratch);
       break;
   }
 }
@@ -101,7 +103,8 @@ std::size_t intermediates_bytes(const Matrix& x, const MuonPipeline& plan) {
 
 template <class T>
 WorkspaceBytes workspace_bytes(const MuonPipeline& plan, const Matrix& x) {
-  const std::size_t orthogonalization = plan.orthogonalize ? orthogonalize_scratch<T>(x, *plan.orthogonalize) : 0;
+  const std::size_t orthogonalization =
+      plan.orthogonalize ? iterate_scratch<T>(x.weight.rows, x.weight.cols, *plan.orthogonalize) : 0;
   const bool own_energies = plan.trust_region && plan.trust_region->energy_of != EnergyOf::momentum;
   const std::size_t energies = own_energies ? energy_scratch<T>(x) : 0;
   return {intermediates_bytes<T>(x, plan),

@@ -75,6 +75,9 @@ template <class T>
 void momentum(const Matrix& x, const MomentumStage& stage, Intermediates<T>& s, Scratch& scratch);
 template <class T>
 void orthogonalize(const OrthogonalizeStage& stage, Intermediates<T>& s, Scratch& scratch);
+/// Computes out (packed) <- NS(scale * in) in the stage's form and precision. `in`, of type T, must not overlap `out`.
+template <class T>
+void iterate(const MatrixView& in, double scale, const OrthogonalizeStage& stage, T* out, Scratch& scratch);
 /// Copies the input to O, for plans that do not orthogonalize.
 template <class T>
 void copy_input(Intermediates<T>& s);
@@ -104,7 +107,7 @@ void dion(const Matrix& x, const DionOptions& options, Workspace& workspace);
 // Bytes of stage scratch that these take.
 std::size_t momentum_scratch(const Matrix& x);
 template <class T>
-std::size_t orthogonalize_scratch(const Matrix& x, const OrthogonalizeStage& stage);
+std::size_t iterate_scratch(std::int64_t rows, std::int64_t cols, const OrthogonalizeStage& stage);
 std::size_t row_scale_scratch(const Matrix& x);
 template <class T>
 std::size_t energy_scratch(const Matrix& x);

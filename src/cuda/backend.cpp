@@ -86,7 +86,9 @@ class CudaBackend final : public Backend {
     for (const auto& [key, group] : groups_) bytes += group->workspace_bytes();
     return bytes;
   }
-  void check(const Options&) const override {}  // it supports all options
+  // It supports all options and precisions.
+  void check(const Options&) const override {}
+  void check_precision(NewtonSchulzPrecision, const std::string&) const override {}
 
   void* allocate(std::size_t bytes) override {
     const DeviceGuard guard(device_);

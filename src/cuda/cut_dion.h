@@ -10,12 +10,13 @@
 #include "cuda/passes/cut_dion.h"
 #include "cuda/runtime/device_info.h"
 #include "cuda/runtime/device_memory.h"
+#include "cuda/tables.h"
 #include "stages/cut_step.h"
 
 namespace trasmuon::cuda {
 
-/// Dion's step of matrices whose rows are on several ranks: this rank's rows, and the matrices that it owns, in tables
-/// of one group and type. Tables run one after the other and share the scratch.
+/// Dion's step of matrices whose rows are on several ranks: this rank's rows, and the matrices that it owns, in batches
+/// of one group and type. Batches run one after the other and share the scratch.
 class CutDion {
  public:
   CutDion(const DeviceInfo& device, const CutStep& step);
@@ -23,7 +24,7 @@ class CutDion {
 
  private:
   /// Matrices with their tables on the device.
-  struct Part {
+  struct MatrixTables {
     std::vector<std::size_t> indices;    ///< in the step's list; matrices of one shape are neighbours
     std::vector<DeviceMatrix> matrices;  ///< as uploaded
     std::vector<DeviceMemory> memory;
@@ -31,22 +32,21 @@ class CutDion {
     std::unique_ptr<DionStep> dion;
     StepTables step{};
   };
-  struct Table {
-    Part rows, owned;
+  struct Batch {
+    MatrixTables rows, owned;
     OwnedDion exchange{};
-    DeviceMemory scalars;
-    std::vector<std::byte> last_scalars;
+    DeviceScalars scalars;
   };
-  static std::vector<Matrix> matrices_of(const CutStep& step, const Part& part, bool whole);
-  static void make_tables(Part& part, const CutStep& step, const std::vector<Matrix>& matrices, const Table& table);
-  static void make_rows(Table& table, const CutStep& step, const Blas& blas, Arena& scratch);
-  static void make_owned(Table& table, const CutStep& step, const Blas& blas, Arena& scratch);
-  static void refresh(Table& table, const CutStep& step, cudaStream_t stream);
-  static void enqueue_rows(CutPhase phase, const Part& part, const CutBuffers& buffers, cudaStream_t stream);
-  static void enqueue_owned(const Table& table, const CutBuffers& buffers, cudaStream_t stream);
+  static void make_tables(MatrixTables& tables, const CutStep& step, const std::vector<Matrix>& matrices,
+                          const StepScalars* scalars);
+  static void make_rows(Batch& batch, const CutStep& step, const Blas& blas, Arena& scratch);
+  static void make_owned(Batch& batch, const CutStep& step, const Blas& blas, Arena& scratch);
+  static void refresh(Batch& batch, const CutStep& step, cudaStream_t stream);
+  static void enqueue_rows(CutPhase phase, const MatrixTables& tables, const CutBuffers& buffers, cudaStream_t stream);
+  static void enqueue_owned(const Batch& batch, const CutBuffers& buffers, cudaStream_t stream);
 
   DeviceMemory scratch_;
-  std::vector<Table> tables_;
+  std::vector<Batch> batches_;
 };
 
 }  // namespace trasmuon::cuda

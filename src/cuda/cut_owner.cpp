@@ -6,18 +6,14 @@
 #include <tuple>
 
 #include "cuda/runtime/check.h"
+#include "cuda/runtime/rounding.h"
 
 namespace trasmuon::cuda {
 namespace {
 
-/// Matrices that need more scratch than this are orthogonalized in several batches.
-constexpr std::size_t kScratchLimit = std::size_t{2} << 30;
-
 IterationPlan iteration_of(const CutMatrix& x, const DeviceInfo& device) {
   return plan_iteration(*x.plan->orthogonalize, x.rows->compute, std::min(x.m(), x.n()), device);
 }
-
-int row_stride_of(const CutMatrix& x) { return static_cast<int>((x.n() + 7) / 8 * 8); }
 
 }  // namespace
 
@@ -36,7 +32,7 @@ CutOwner::CutOwner(const DeviceInfo& device, const CutStep& step, const std::vec
   for (const std::size_t i : order) {
     const CutMatrix& x = step.matrices[i];
     // The iterates and about as much for the iteration itself.
-    const std::size_t bytes = 3 * static_cast<std::size_t>(x.m() * row_stride_of(x)) * size_of(x.rows->compute);
+    const std::size_t bytes = 3 * static_cast<std::size_t>(x.m() * aligned_stride(x.n())) * size_of(x.rows->compute);
     if (batches_.empty() || batch_key(previous) != batch_key(i) || filled + bytes > kScratchLimit) {
       Batch& batch = batches_.emplace_back();
       batch.plan = iteration_of(x, device);
@@ -71,7 +67,7 @@ std::vector<Bucket> CutOwner::buckets_of(const Batch& batch, Arena& arena) {
     if (buckets.empty() || buckets.back().rows != rows || buckets.back().cols != cols) {
       buckets.push_back({.rows = rows,
                          .cols = cols,
-                         .row_stride = row_stride_of(*x),
+                         .row_stride = aligned_stride(cols),
                          .in_place = batch.plan.in_place(*x->plan->orthogonalize)});
     }
     ++buckets.back().batch;

@@ -2,33 +2,18 @@
 #include "cuda/cut_step.h"
 
 #include <algorithm>
-#include <cstring>
 #include <tuple>
+#include <utility>
 
 #include "cuda/passes/passes.h"
 #include "cuda/runtime/check.h"
+#include "cuda/runtime/rounding.h"
 #include "cuda/step_scalars.h"
 
 namespace trasmuon::cuda {
 namespace {
 
-DeviceView device_view(const MatrixView& x) { return {x.data, x.row_stride, x.dtype}; }
-
 bool watches(const MuonPipeline& p, EnergyOf matrix) { return p.trust_region && p.trust_region->energy_of == matrix; }
-
-int chunks_along(int size, int chunk) { return (size + chunk - 1) / chunk; }
-
-std::vector<Chunk> chunks_of(const std::vector<DeviceMatrix>& matrices) {
-  std::vector<Chunk> chunks;
-  for (std::size_t k = 0; k < matrices.size(); ++k) {
-    int index = 0;
-    for (int row = 0; row < matrices[k].rows; row += kChunkRows) {
-      for (int col = 0; col < matrices[k].cols; col += kChunkCols)
-        chunks.push_back({static_cast<int>(k), row, std::min(row + kChunkRows, matrices[k].rows), col, index++});
-    }
-  }
-  return chunks;
-}
 
 }  // namespace
 
@@ -51,7 +36,6 @@ CutRun::CutRun(const DeviceInfo& device, const CutStep& step) {
   std::vector<const StepScalars*> scalars(step.matrices.size());
   for (Table& table : tables_) {
     table.plan = *step.matrices[table.indices.front()].plan;
-    table.scalars = DeviceMemory(sizeof(StepScalars));
     Arena counter;
     lay_out(table, step, counter);
     table.scratch = DeviceMemory(counter.used());
@@ -59,7 +43,7 @@ CutRun::CutRun(const DeviceInfo& device, const CutStep& step) {
     lay_out(table, step, arena);
     make_tables(table);
     table.tables.step.momentum = step.matrices[table.indices.front()].rows->momentum.dtype;
-    for (const std::size_t i : table.indices) scalars[i] = table.scalars.as<const StepScalars>();
+    for (const std::size_t i : table.indices) scalars[i] = table.scalars.get();
   }
   owner_.emplace(device, step, scalars);
   dion_.emplace(device, step);
@@ -84,9 +68,9 @@ void CutRun::lay_out(Table& table, const CutStep& step, Arena& arena) {
     d.rows = rows;
     d.cols = cols;
     d.whole_m = x.m();
-    d.column_part_count = chunks_along(rows, kChunkRows);
+    d.column_part_count = ceil_div(rows, kChunkRows);
     d.column_parts = arena.take<double>(std::int64_t{cols} * d.column_part_count);
-    d.row_part_count = chunks_along(cols, kChunkCols);
+    d.row_part_count = ceil_div(cols, kChunkCols);
     d.row_parts64 = arena.take<double>(std::int64_t{rows} * d.row_part_count);
     d.chunk_count = d.column_part_count * d.row_part_count;
     d.input_parts = arena.take<double>(d.chunk_count);
@@ -114,7 +98,7 @@ void CutRun::make_tables(Table& table) {
   table.memory = DeviceMemory(counter.used());
   Arena arena(table.memory.data());
   lay_out_tables(arena);
-  t.scalars = table.scalars.as<const StepScalars>();
+  t.scalars = table.scalars.get();
   t.matrix_count = static_cast<int>(table.matrices.size());
   t.chunk_count = static_cast<int>(chunks.size());
   t.compute = table.matrices.front().input.dtype == DType::f64 ? DType::f64 : DType::f32;
@@ -133,21 +117,8 @@ void CutRun::refresh(Table& table, const CutStep& step, cudaStream_t stream) {
   std::vector<CutDeviceMatrix> cut = table.cut;
   for (std::size_t k = 0; k < table.indices.size(); ++k) {
     const CutMatrix& x = step.matrices[table.indices[k]];
-    const Matrix& m = *x.rows;
     DeviceMatrix& d = matrices[k];
-    d.weight = device_view(m.weight);
-    d.rounded = device_view(m.rounded);
-    d.gradient = device_view(m.gradient);
-    d.momentum = device_view(m.momentum);
-    d.v_row = m.v_row;
-    d.c_ema = m.c_ema;
-    d.c_last = m.c_last;
-    d.c_sum = m.c_sum;
-    d.e_ref = m.e_ref;
-    d.gamma_sum = m.gamma_sum;
-    d.step = m.step;
-    d.skipped = m.skipped;
-    d.eta_average = m.eta_average;
+    set_pointers(*x.rows, d);
     d.energy = cut[k].sums = b.sums + x.sums;
     if (b.norms != nullptr) cut[k].norms = b.norms + x.norms;
     if (b.norms != nullptr && watches_direction(*x.plan)) d.energy = cut[k].norms + kNorms;
@@ -155,22 +126,9 @@ void CutRun::refresh(Table& table, const CutStep& step, cudaStream_t stream) {
     if (b.rows != nullptr) d.input.data = b.rows + x.packed;
     if (b.returned != nullptr) d.direction.data = const_cast<std::byte*>(b.returned) + x.returned;
   }
-  if (matrices != table.matrices) {
-    table.matrices = std::move(matrices);
-    upload(const_cast<DeviceMatrix*>(table.tables.step.matrices), table.matrices.data(),
-           table.matrices.size() * sizeof(DeviceMatrix), stream);
-  }
-  if (cut != table.cut) {
-    table.cut = std::move(cut);
-    upload(const_cast<CutDeviceMatrix*>(table.tables.cut), table.cut.data(), table.cut.size() * sizeof(CutDeviceMatrix),
-           stream);
-  }
-  std::vector<std::byte> bytes(sizeof(StepScalars));
-  const StepScalars scalars = scalars_of(*step.matrices[table.indices.front()].plan);
-  std::memcpy(bytes.data(), &scalars, bytes.size());
-  if (bytes == table.last_scalars) return;
-  upload(table.scalars.data(), bytes.data(), bytes.size(), stream);
-  table.last_scalars = std::move(bytes);
+  refresh_table(std::move(matrices), table.matrices, table.tables.step.matrices, stream);
+  refresh_table(std::move(cut), table.cut, table.tables.cut, stream);
+  table.scalars.refresh(scalars_of(*step.matrices[table.indices.front()].plan), stream);
 }
 
 void CutRun::enqueue_rows(CutPhase phase, const Table& table, cudaStream_t stream) {

@@ -12,6 +12,7 @@
 #include "cuda/passes/cut.h"
 #include "cuda/runtime/device_info.h"
 #include "cuda/runtime/device_memory.h"
+#include "cuda/tables.h"
 #include "stages/cut_step.h"
 
 namespace trasmuon::cuda {
@@ -31,10 +32,10 @@ class CutRun final : public CutScratch {
   struct Table {
     std::vector<std::size_t> indices;  ///< in the step's list
     MuonPipeline plan;                 ///< as planned: later steps may have other scalars
-    DeviceMemory memory, scratch, scalars;
+    DeviceMemory memory, scratch;
+    DeviceScalars scalars;
     std::vector<DeviceMatrix> matrices;  ///< as uploaded
     std::vector<CutDeviceMatrix> cut;
-    std::vector<std::byte> last_scalars;
     CutTables tables{};
   };
   static void lay_out(Table& table, const CutStep& step, Arena& arena);

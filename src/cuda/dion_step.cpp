@@ -3,38 +3,49 @@
 
 #include <algorithm>
 
+#include "cuda/runtime/rounding.h"
+
 namespace trasmuon::cuda {
-namespace {
 
-int round_up(int a, int b) { return (a + b - 1) / b * b; }
-
-struct Sizes {
-  int m, n, rank, rows, cols;
-  explicit Sizes(const Matrix& x)
-      : m(static_cast<int>(x.m)),
-        n(static_cast<int>(x.n)),
-        rank(static_cast<int>(x.basis.cols)),
-        rows(static_cast<int>(x.weight.rows)),
-        cols(static_cast<int>(x.weight.cols)) {}
-};
-
-}  // namespace
-
-std::size_t DionStep::scratch_bytes(const Matrix& x) {
-  const Sizes s(x);
-  const auto elements = [](int a, int b) { return static_cast<std::size_t>(a) * static_cast<std::size_t>(b); };
-  return size_of(x.compute) *
-             (elements(s.rows, round_up(s.cols, 8)) + elements(s.n, s.rank) + elements(s.rank, round_up(s.m, 8)) +
-              2 * elements(s.rank, round_up(s.n, 8)) + 2 * elements(kDionBlock, s.rank)) +
-         2 * elements(s.rank, sizeof(double)) + std::size_t{9} * 256;
-}
-
+/// The matrices of one bucket and their scratch; a counting arena only measures it.
 struct DionStep::Shape {
   int batch, m, n, rank, rows, cols;
   bool transposed;
   BlasMatrices direction, sum, q, p, r, scaled_r;
   BlasMatrices components[2];  ///< of the first and the second projection
+  double *norms, *errors;
+
+  /// `x`: one of them.
+  Shape(const Matrix& x, int count, Arena& scratch)
+      : batch(count),
+        m(static_cast<int>(x.m)),
+        n(static_cast<int>(x.n)),
+        rank(static_cast<int>(x.basis.cols)),
+        rows(static_cast<int>(x.weight.rows)),
+        cols(static_cast<int>(x.weight.cols)),
+        transposed(x.transposed) {
+    const auto take = [&](int height, int stride) {
+      const std::int64_t each = std::int64_t{height} * stride;
+      return BlasMatrices{scratch.take_bytes(static_cast<std::size_t>(each * batch) * size_of(x.compute)), x.compute,
+                          stride, each};
+    };
+    sum = take(rows, aligned_stride(cols));
+    q = take(n, rank);
+    p = take(rank, aligned_stride(m));
+    r = take(rank, aligned_stride(n));
+    scaled_r = take(rank, aligned_stride(n));
+    for (BlasMatrices& pass : components) pass = take(kDionBlock, rank);
+    norms = scratch.take<double>(std::int64_t{batch} * rank);
+    errors = scratch.take<double>(std::int64_t{batch} * rank);
+  }
 };
+
+/// Several matrices in one bucket need at most as much as they do alone.
+std::size_t DionStep::scratch_bytes(const Matrix& x) {
+  Arena counter;
+  (void)Shape(x, 1, counter);
+  return counter.used();
+}
 
 DionStep::DionStep(std::span<const Matrix> group, std::span<const std::size_t> indices,
                    const std::vector<Bucket>& buckets, const Blas& blas, Arena& scratch)
@@ -42,29 +53,9 @@ DionStep::DionStep(std::span<const Matrix> group, std::span<const std::size_t> i
   std::vector<DionMatrix> table;
   for (const Bucket& b : buckets) {
     const Matrix& first = group[indices[table.size()]];
-    const Sizes s(first);
     const DType dtype = first.compute;
-    const auto take = [&](int rows, int stride) {
-      const std::int64_t each = std::int64_t{rows} * stride;
-      return BlasMatrices{scratch.take_bytes(static_cast<std::size_t>(each * b.batch) * size_of(dtype)), dtype, stride,
-                          each};
-    };
-    Shape shape{.batch = b.batch,
-                .m = s.m,
-                .n = s.n,
-                .rank = s.rank,
-                .rows = s.rows,
-                .cols = s.cols,
-                .transposed = first.transposed,
-                .direction = {b.x, dtype, b.row_stride, std::int64_t{b.rows} * b.row_stride},
-                .sum = take(s.rows, round_up(s.cols, 8)),
-                .q = take(s.n, s.rank),
-                .p = take(s.rank, round_up(s.m, 8)),
-                .r = take(s.rank, round_up(s.n, 8)),
-                .scaled_r = take(s.rank, round_up(s.n, 8)),
-                .components = {take(kDionBlock, s.rank), take(kDionBlock, s.rank)}};
-    auto* norms = scratch.take<double>(std::int64_t{b.batch} * s.rank);
-    auto* errors = scratch.take<double>(std::int64_t{b.batch} * s.rank);
+    Shape shape(first, b.batch, scratch);
+    shape.direction = {b.x, dtype, b.row_stride, std::int64_t{b.rows} * b.row_stride};
     for (int k = 0; k < b.batch; ++k) {
       const auto at = [&](const BlasMatrices& x) {
         return static_cast<std::byte*>(x.data) + k * x.batch_stride * static_cast<std::int64_t>(size_of(dtype));
@@ -77,15 +68,15 @@ DionStep::DionStep(std::span<const Matrix> group, std::span<const std::size_t> i
                        at(shape.r),
                        at(shape.scaled_r),
                        at(shape.components[0]),
-                       norms + std::int64_t{k} * s.rank,
-                       errors + std::int64_t{k} * s.rank,
-                       s.rank,
-                       s.m,
-                       s.n,
+                       shape.norms + std::int64_t{k} * shape.rank,
+                       shape.errors + std::int64_t{k} * shape.rank,
+                       shape.rank,
+                       shape.m,
+                       shape.n,
                        static_cast<int>(shape.p.stride),
                        static_cast<int>(shape.r.stride)});
     }
-    max_rank_ = std::max(max_rank_, s.rank);
+    max_rank_ = std::max(max_rank_, shape.rank);
     shapes_.push_back(shape);
   }
   table_ = uploaded(table);

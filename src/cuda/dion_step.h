@@ -15,7 +15,7 @@
 
 namespace trasmuon::cuda {
 
-/// Dion's step for the matrices of a shard, except for the update of W.
+/// Dion's step for the matrices of a batch, except for the update of W.
 class DionStep {
  public:
   /// `indices`: which matrices of the group are in the buckets, in the same order.
@@ -35,7 +35,7 @@ class DionStep {
   static std::size_t scratch_bytes(const Matrix& x);
 
  private:
-  struct Shape;  ///< the matrices of one bucket
+  struct Shape;
   void project_out(const Shape& shape, int first) const;
 
   const Blas& blas_;

@@ -45,7 +45,7 @@ void Group::refresh_recorded(const Plan& step, cudaStream_t stream) { captured_.
 void Group::diagnose(std::span<const Matrix> matrices, std::size_t first, std::size_t count) {
   if (!plan_) return;
   check(cudaDeviceSynchronize(), "waiting for the step");
-  for (const auto& shard : plan_->shards()) shard->diagnose(matrices, first, count, device_.blas);
+  for (const auto& batch : plan_->batches()) batch->diagnose(matrices, first, count, device_.blas);
 }
 
 }  // namespace trasmuon::cuda

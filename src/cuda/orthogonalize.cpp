@@ -9,6 +9,7 @@
 #include "cuda/runtime/capture.h"
 #include "cuda/runtime/check.h"
 #include "cuda/runtime/device_memory.h"
+#include "cuda/runtime/rounding.h"
 #include "stages/arena.h"
 
 namespace trasmuon::cuda {
@@ -27,13 +28,13 @@ struct OrthogonalizeBatch {
     bucket = {.rows = rows,
               .cols = cols,
               .batch = static_cast<int>(count),
-              .row_stride = (cols + 7) / 8 * 8,
+              .row_stride = aligned_stride(cols),
               .in_place = plan.in_place(stage)};
     const std::size_t bytes =
         count * static_cast<std::size_t>(rows) * static_cast<std::size_t>(bucket.row_stride) * size_of(plan.dtype);
     bucket.x = arena.take_bytes(bytes);
     bucket.o = bucket.in_place ? bucket.x : arena.take_bytes(bytes);
-    parts = static_cast<std::size_t>((rows + kChunkRows - 1) / kChunkRows);
+    parts = static_cast<std::size_t>(ceil_div(rows, kChunkRows));
     table = arena.take<LoadStoreMatrix>(count);
     squares = arena.take<double>(count * parts);
     largest = arena.take<double>(count * parts);
@@ -82,7 +83,7 @@ void orthogonalize(const DeviceInfo& device, std::span<const MatrixView> in, std
   if (is_capturing(stream)) throw Error("orthogonalize: cannot be captured in a graph");
   const DType compute = in[0].dtype == DType::f64 ? DType::f64 : DType::f32;
   const IterationPlan plan = plan_iteration(stage, compute, std::min(in[0].rows, in[0].cols), device);
-  constexpr std::size_t kScratchLimit = std::size_t{2} << 30, kMaxGridY = 65535;
+  constexpr std::size_t kMaxGridY = 65535;
   const std::size_t batch =
       std::clamp(kScratchLimit / bytes_of(in[0], 1, plan, stage, device), std::size_t{1}, kMaxGridY);
   for (std::size_t first = 0; first < in.size(); first += batch) {

@@ -2,15 +2,14 @@
 #include "cuda/plan.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <tuple>
 
 namespace trasmuon::cuda {
 namespace {
 
-/// Matrices that need more scratch than this are stepped in several shards, one after the other.
-std::size_t scratch_limit(const DeviceInfo& device) { return std::max(std::size_t{2} << 30, device.memory / 16); }
+/// A large device gives more for fewer batches.
+std::size_t scratch_limit(const DeviceInfo& device) { return std::max(kScratchLimit, device.memory / 16); }
 
 IterationPlan iteration_of(const Matrix& x, const Plan& step, const DeviceInfo& device) {
   const OrthogonalizeStage* stage = orthogonalization_of(step);
@@ -20,24 +19,24 @@ IterationPlan iteration_of(const Matrix& x, const Plan& step, const DeviceInfo& 
 
 }  // namespace
 
-GroupPlan::GroupPlan(const DeviceInfo& device, std::span<const Matrix> group, const Plan& step)
-    : step_(step), scalars_(sizeof(StepScalars)) {
-  cut_into_shards(device, group);
-  for (auto& shard : shards_) shard->make_buckets(group, step_);
+GroupPlan::GroupPlan(const DeviceInfo& device, std::span<const Matrix> group, const Plan& step) : step_(step) {
+  make_batches(device, group);
+  for (auto& batch : batches_) batch->make_buckets(group, step_);
   take_scratch(device, group);
-  for (auto& shard : shards_) shard->make_tables(scalars_.as<const StepScalars>());
+  for (auto& batch : batches_) batch->make_tables(scalars_.get());
   // The tables were written on the default stream, for which the caller's stream need not wait.
   check(cudaDeviceSynchronize(), "writing the tables");
 }
 
-/// Sorts the matrices by types and iteration, then by shape; cuts where types or iteration change or scratch runs out.
-void GroupPlan::cut_into_shards(const DeviceInfo& device, std::span<const Matrix> group) {
-  const auto shard_key = [&](std::size_t i) {
+/// Sorts the matrices by types and iteration, then by shape; begins a batch where types or iteration change or scratch
+/// runs out.
+void GroupPlan::make_batches(const DeviceInfo& device, std::span<const Matrix> group) {
+  const auto batch_key = [&](std::size_t i) {
     return std::tuple(iteration_of(group[i], step_, device).key(), group[i].compute, group[i].momentum.dtype);
   };
   const auto key = [&](std::size_t i) {
     const Matrix& x = group[i];
-    return std::tuple(shard_key(i), x.transposed, x.weight.rows, x.weight.cols);
+    return std::tuple(batch_key(i), x.transposed, x.weight.rows, x.weight.cols);
   };
   std::vector<std::size_t> order(group.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -45,48 +44,44 @@ void GroupPlan::cut_into_shards(const DeviceInfo& device, std::span<const Matrix
   std::size_t filled = 0, previous = 0;
   for (std::size_t i : order) {
     const IterationPlan iteration = iteration_of(group[i], step_, device);
-    const std::size_t bytes = Shard::scratch_bytes(group[i], step_, iteration);
-    if (shards_.empty() || shard_key(previous) != shard_key(i) || filled + bytes > scratch_limit(device)) {
-      shards_.push_back(std::make_unique<Shard>(iteration, group[i].compute, group[i].momentum.dtype));
+    const std::size_t bytes = MatrixBatch::scratch_bytes(group[i], step_, iteration);
+    if (batches_.empty() || batch_key(previous) != batch_key(i) || filled + bytes > scratch_limit(device)) {
+      batches_.push_back(std::make_unique<MatrixBatch>(iteration, group[i].compute, group[i].momentum.dtype));
       filled = 0;
     }
-    shards_.back()->add(i);
+    batches_.back()->add(i);
     filled += bytes;
     previous = i;
   }
 }
 
-/// Shards run one after the other and share the scratch. With diagnostics, which are computed from the scratch after
+/// Batches run one after the other and share the scratch. With diagnostics, which are computed from the scratch after
 /// the step, each has its own.
 void GroupPlan::take_scratch(const DeviceInfo& device, std::span<const Matrix> group) {
   const bool keep_scratch = group.front().diagnostics != nullptr;
   std::vector<std::size_t> offsets;
   std::size_t total = 0;
-  for (auto& shard : shards_) {
-    const std::size_t bytes = Arena::aligned(shard->scratch_bytes(group, step_, device));
+  for (auto& batch : batches_) {
+    const std::size_t bytes = Arena::aligned(batch->scratch_bytes(group, step_, device));
     offsets.push_back(keep_scratch ? total : 0);
     total = keep_scratch ? total + bytes : std::max(total, bytes);
   }
   scratch_ = DeviceMemory(total);
-  for (std::size_t k = 0; k < shards_.size(); ++k) {
+  for (std::size_t k = 0; k < batches_.size(); ++k) {
     Arena arena(scratch_.data() + offsets[k]);
-    shards_[k]->take_scratch(group, step_, device, arena);
+    batches_[k]->take_scratch(group, step_, device, arena);
     if (offsets[k] + arena.used() > scratch_.bytes()) throw Error("cuda: scratch counted too small");
   }
 }
 
 void GroupPlan::refresh(std::span<const Matrix> group, const StepScalars& scalars, cudaStream_t stream) {
-  for (auto& shard : shards_) shard->refresh(group, stream);
-  std::vector<std::byte> bytes(sizeof(StepScalars));
-  std::memcpy(bytes.data(), &scalars, bytes.size());
-  if (bytes == last_scalars_) return;
-  upload(scalars_.data(), bytes.data(), bytes.size(), stream);
-  last_scalars_ = std::move(bytes);
+  for (auto& batch : batches_) batch->refresh(group, stream);
+  scalars_.refresh(scalars, stream);
 }
 
 std::vector<StepTables> GroupPlan::tables() const {
   std::vector<StepTables> tables;
-  for (const auto& shard : shards_) tables.push_back(shard->tables());
+  for (const auto& batch : batches_) tables.push_back(batch->tables());
   return tables;
 }
 

@@ -8,16 +8,17 @@
 #include <span>
 #include <vector>
 
+#include "cuda/matrix_batch.h"
 #include "cuda/runtime/device_info.h"
 #include "cuda/runtime/device_memory.h"
-#include "cuda/shard.h"
 #include "cuda/step_scalars.h"
+#include "cuda/tables.h"
 #include "stages/matrix.h"
 #include "stages/plan.h"
 
 namespace trasmuon::cuda {
 
-/// What is planned once for the matrices of a group: how they are sorted and cut into shards, their scratch and tables.
+/// What is planned once for the matrices of a group: how they are sorted into batches, their scratch and tables.
 /// Later steps may have other pointers and scalars, but the same shapes and stages.
 class GroupPlan {
  public:
@@ -30,18 +31,18 @@ class GroupPlan {
   void refresh(std::span<const Matrix> group, const StepScalars& scalars, cudaStream_t stream);
 
   const Plan& step() const { return step_; }  ///< as planned: later steps may have other scalars
-  const std::vector<std::unique_ptr<Shard>>& shards() const { return shards_; }
-  std::vector<StepTables> tables() const;  ///< one per shard
+  const std::vector<std::unique_ptr<MatrixBatch>>& batches() const { return batches_; }
+  std::vector<StepTables> tables() const;  ///< one per batch
   std::size_t scratch_bytes() const { return scratch_.bytes(); }
 
  private:
-  void cut_into_shards(const DeviceInfo& device, std::span<const Matrix> group);
+  void make_batches(const DeviceInfo& device, std::span<const Matrix> group);
   void take_scratch(const DeviceInfo& device, std::span<const Matrix> group);
 
   Plan step_;
-  DeviceMemory scratch_, scalars_;
-  std::vector<std::byte> last_scalars_;  ///< as uploaded
-  std::vector<std::unique_ptr<Shard>> shards_;
+  DeviceMemory scratch_;
+  DeviceScalars scalars_;
+  std::vector<std::unique_ptr<MatrixBatch>> batches_;
 };
 
 }  // namespace trasmuon::cuda

@@ -34,7 +34,7 @@ std::vector<StepTables> CapturedSteps::add(const GroupPlan& plan, std::span<cons
   upload(kept.data(), &scalars, kept.bytes(), uploads.get());
   std::vector<StepTables> tables = plan.tables();
   for (std::size_t k = 0; k < tables.size(); ++k) {
-    const std::vector<DeviceMatrix> table = plan.shards()[k]->current_table(group);
+    const std::vector<DeviceMatrix> table = plan.batches()[k]->current_table(group);
     const DeviceMemory& memory = matrices_.emplace_back(table.size() * sizeof(DeviceMatrix));
     upload(memory.data(), table.data(), memory.bytes(), uploads.get());
     tables[k].matrices = memory.as<const DeviceMatrix>();

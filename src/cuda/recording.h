@@ -32,7 +32,7 @@ class RecordedStep {
 class CapturedSteps {
  public:
   bool empty() const { return scalars_.empty(); }
-  /// Makes tables, one per shard, with the current pointers and scalars. May be called during a capture; `uploads` is a
+  /// Makes tables, one per batch, with the current pointers and scalars. May be called during a capture; `uploads` is a
   /// stream that is not being captured.
   std::vector<StepTables> add(const GroupPlan& plan, std::span<const Matrix> group, const StepScalars& scalars,
                               const Stream& uploads);
@@ -41,7 +41,7 @@ class CapturedSteps {
 
  private:
   std::vector<DeviceMemory> scalars_;   ///< one per captured step
-  std::vector<DeviceMemory> matrices_;  ///< one per captured step and shard
+  std::vector<DeviceMemory> matrices_;  ///< one per captured step and batch
 };
 
 }  // namespace trasmuon::cuda

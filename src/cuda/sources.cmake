@@ -7,12 +7,13 @@ set(cuda_host_sources
   cut_step.cpp
   dion_step.cpp
   group.cpp
+  matrix_batch.cpp
   orthogonalize.cpp
   plan.cpp
   recording.cpp
-  shard.cpp
   step.cpp
   step_scalars.cpp
+  tables.cpp
   newton_schulz/gram_form.cpp
   newton_schulz/iteration_plan.cpp
   newton_schulz/products.cpp

@@ -11,8 +11,8 @@ bool runs_beside(const MuonPipeline& p) { return p.trust_region && !p.trust_regi
 
 // Algorithm 1 of the paper, with its equation labels. Which stages a rule has is decided by the plan: here and in the
 // scalars that the kernels read.
-void enqueue_phase(Phase phase, const MuonPipeline& p, const Shard& shard, const StepTables& tables, SideStream& side,
-                   cudaStream_t stream) {
+void enqueue_phase(Phase phase, const MuonPipeline& p, const MatrixBatch& batch, const StepTables& tables,
+                   SideStream& side, cudaStream_t stream) {
   switch (phase) {
     case Phase::momentum:
       // E_j = sum_i M_ij^2                                         eq:col_energy
@@ -35,14 +35,14 @@ void enqueue_phase(Phase phase, const MuonPipeline& p, const Shard& shard, const
 
     case Phase::orthogonalize:
       // O = NS(M~; T)                                              eq:ns_main
-      if (shard.iteration() != nullptr) shard.iteration()->enqueue(stream);
+      if (batch.iteration() != nullptr) batch.iteration()->enqueue(stream);
       break;
 
     case Phase::row_scale:
       // v <- b2 v + (1 - b2) mean_j O^2,  O_base = O / sqrt(v)     eq:rowscale_main, eq:rowscale_main1
       // eta^ = eta sqrt(mn) / ||O_base||_F, in the same kernel     eq:tr_cal_main
       // The last product of the iteration has summed the squares already, where it can.
-      if (!shard.has_row_squares()) enqueue_row_scale_squares(tables, stream);
+      if (!batch.has_row_squares()) enqueue_row_scale_squares(tables, stream);
       enqueue_row_scale(tables, stream);
       // The same trust region where it needs eta^ or the energies of O_base: after the kernel that computes these.
       if (p.trust_region && p.trust_region->needs_direction()) {
@@ -64,14 +64,14 @@ void enqueue_phase(Phase phase, const MuonPipeline& p, const Shard& shard, const
 
 void enqueue_step(const GroupPlan& plan, std::span<const StepTables> tables, SideStream& side, cudaStream_t stream) {
   for (std::size_t k = 0; k < tables.size(); ++k) {
-    const Shard& shard = *plan.shards()[k];
+    const MatrixBatch& batch = *plan.batches()[k];
     if (const auto* pipeline = std::get_if<MuonPipeline>(&plan.step())) {
-      for (const Phase phase : kPhases) enqueue_phase(phase, *pipeline, shard, tables[k], side, stream);
+      for (const Phase phase : kPhases) enqueue_phase(phase, *pipeline, batch, tables[k], side, stream);
       continue;
     }
     enqueue_admit(tables[k], stream);
-    if (shard.dion() != nullptr) {
-      shard.dion()->enqueue(tables[k], stream);
+    if (batch.dion() != nullptr) {
+      batch.dion()->enqueue(tables[k], stream);
       enqueue_apply(tables[k], stream);
     } else {
       enqueue_adamw(tables[k], stream);

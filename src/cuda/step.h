@@ -11,7 +11,7 @@
 
 namespace trasmuon::cuda {
 
-/// Enqueues one step of a group. `tables`: one per shard, the plan's own or copies that the caller keeps.
+/// Enqueues one step of a group. `tables`: one per batch, the plan's own or copies that the caller keeps.
 void enqueue_step(const GroupPlan& plan, std::span<const StepTables> tables, SideStream& side, cudaStream_t stream);
 
 }  // namespace trasmuon::cuda

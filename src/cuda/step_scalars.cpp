@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/step_scalars.h"
 
+#include "stages/formulas.h"
+
 namespace trasmuon::cuda {
 namespace {
 
 void set_scalars(const MuonPipeline& p, StepScalars& s) {
   s.lr = p.lr;
-  s.decay = 1 - p.lr * p.weight_decay;
+  s.decay = decay_of(p.lr, p.weight_decay);
   s.skip_nonfinite = p.skip_nonfinite;
   s.momentum = p.momentum;
   if (p.orthogonalize) s.input_norm = p.orthogonalize->norm;
@@ -19,7 +21,7 @@ void set_scalars(const MuonPipeline& p, StepScalars& s) {
 
 void set_scalars(const DionOptions& o, StepScalars& s) {
   s.lr = o.lr;
-  s.decay = 1 - o.lr * o.weight_decay;
+  s.decay = decay_of(o.lr, o.weight_decay);
   s.dion_momentum = o.momentum;
 }
 

@@ -35,11 +35,6 @@ void orthogonalize(const TensorView& in, const TensorView& out, const NewtonSchu
     throw Error("orthogonalize: steps must be in [0, 100], got " + std::to_string(options.steps));
   }
   if (!(options.eps >= 0)) throw Error("orthogonalize: eps must be >= 0, got " + std::to_string(options.eps));
-  using enum NewtonSchulzPrecision;
-  if (options.device == Device::cpu() && (options.precision == tf32 || options.precision == f16)) {
-    throw Error("orthogonalize: precision must be automatic, f32 or bf16 on the CPU, got '" +
-                get_field(MuonOptions{.ns_precision = options.precision}, "ns_precision") + "'");
-  }
   if (!(in.shape == out.shape)) {
     throw Error("orthogonalize: out's shape must be " + to_string(in.shape) + ", got " + to_string(out.shape));
   }
@@ -58,11 +53,15 @@ void orthogonalize(const TensorView& in, const TensorView& out, const NewtonSchu
     sources.push_back(slice(from, in, entry, 0));
     targets.push_back(slice(to, out, entry, 0));
   }
+  const auto run = [&](Backend& backend) {
+    backend.check_precision(options.precision, "orthogonalize: precision");
+    backend.orthogonalize(sources, targets, stage, options.stream);
+  };
   if (options.device == Device::cpu()) {
-    make_cpu_backend()->orthogonalize(sources, targets, stage, nullptr);
+    run(*make_cpu_backend());
   } else {
     const std::scoped_lock lock(kept_backends_mutex());
-    kept_backend(options.device).orthogonalize(sources, targets, stage, options.stream);
+    run(kept_backend(options.device));
   }
 }
 

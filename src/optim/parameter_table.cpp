@@ -132,7 +132,8 @@ void ParameterTable::build_state(ParameterEntry& entry, std::size_t index) {
     if (settings_.state) {
       data = settings_.state(index, spec);
       if (data == nullptr && bytes > 0)
-        throw Error("parameter '" + entry.parameter.name + "': no memory lent for state '" + spec.name + "'");
+        throw Error("parameter '" + entry.parameter.name + "': the state callback returned no memory for '" +
+                    spec.name + "'");
     } else {
       // Owned before the list grows, which may throw.
       std::unique_ptr<void, ReleaseMemory> memory(device.allocate(bytes), ReleaseMemory{&device});

@@ -116,9 +116,8 @@ struct ShardedStep::Impl {
     if (ranks == 1) run_lists(table, &GroupEntry::cut, action, plans, streams);
   }
 
-  void run(StepPhase now, CutPhase work, StepPhase next, void* stream) {
-    expect(now);
-    if (!step.matrices.empty()) backend.run_cut(work, step, stream);
+  void run(StepPhase called, StepPhase next, void* stream) {
+    if (!step.matrices.empty()) backend.run_cut(called, step, stream);
     phase = next;
   }
 
@@ -144,7 +143,7 @@ void ShardedStep::momentum(std::span<const TensorView> gradients, std::span<doub
   impl_->begin(gradients, stream);
   impl_->step.buffers = {};
   impl_->step.buffers.sums = sums.data();
-  impl_->run(StepPhase::momentum, CutPhase::momentum, StepPhase::pack, stream);
+  impl_->run(StepPhase::momentum, StepPhase::pack, stream);
   impl_->table.in_sharded_step = true;
 }
 
@@ -154,7 +153,7 @@ void ShardedStep::pack(std::span<double> sums, std::span<std::byte> rows, void* 
   check_size("pack", "rows", "bytes", sizes().rows(), rows.size());
   impl_->step.buffers.sums = sums.data();
   impl_->step.buffers.rows = rows.data();
-  impl_->run(StepPhase::pack, CutPhase::pack, StepPhase::orthogonalize, stream);
+  impl_->run(StepPhase::pack, StepPhase::orthogonalize, stream);
 }
 
 void ShardedStep::orthogonalize(std::span<const std::byte> gathered, std::span<std::byte> directions, void* stream) {
@@ -163,7 +162,7 @@ void ShardedStep::orthogonalize(std::span<const std::byte> gathered, std::span<s
   check_size("orthogonalize", "directions", "bytes", sizes().directions(), directions.size());
   impl_->step.buffers.gathered = gathered.data();
   impl_->step.buffers.directions = directions.data();
-  impl_->run(StepPhase::orthogonalize, CutPhase::orthogonalize, StepPhase::row_scale, stream);
+  impl_->run(StepPhase::orthogonalize, StepPhase::row_scale, stream);
 }
 
 void ShardedStep::row_scale(std::span<const std::byte> returned, std::span<double> norms, void* stream) {
@@ -172,7 +171,7 @@ void ShardedStep::row_scale(std::span<const std::byte> returned, std::span<doubl
   check_size("row_scale", "norms", "doubles", sizes().norms, norms.size());
   impl_->step.buffers.returned = returned.data();
   impl_->step.buffers.norms = norms.data();
-  impl_->run(StepPhase::row_scale, CutPhase::row_scale, StepPhase::apply, stream);
+  impl_->run(StepPhase::row_scale, StepPhase::apply, stream);
 }
 
 void ShardedStep::apply(std::span<double> norms, void* stream) {
@@ -181,7 +180,7 @@ void ShardedStep::apply(std::span<double> norms, void* stream) {
   impl_->step.buffers.norms = norms.data();
   // The list of whole matrices first: GPUs work on it while the CPU goes on.
   impl_->run_whole(&Backend::run, stream);
-  impl_->run(StepPhase::apply, CutPhase::apply, StepPhase::momentum, stream);
+  impl_->run(StepPhase::apply, StepPhase::momentum, stream);
   impl_->table.in_sharded_step = false;
   ++impl_->applied;
 }

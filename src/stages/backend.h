@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "stages/cut_step.h"
 #include "stages/matrix.h"
@@ -45,6 +46,8 @@ class Backend {
 
   /// Throws Error if this device cannot do what the options ask for.
   virtual void check(const Options& options) const = 0;
+  /// Throws Error if it does not iterate in this precision; `field` names who asks ("muon: ns_precision").
+  virtual void check_precision(NewtonSchulzPrecision precision, const std::string& field) const = 0;
   virtual std::size_t workspace_bytes() const = 0;
 
   // The device's memory. Copies return when they are done.

@@ -10,20 +10,20 @@
 #include "stages/elementwise.h"
 #include "stages/matrix.h"
 #include "stages/plan.h"
+#include "trasmuon/sharded_step.h"
 
 // A step of matrices whose rows are on several ranks, as one of the ranks sees it. Between its phases the caller sums
 // and exchanges the buffers named here; docs/distributed.md has the whole picture. Nothing but the buffers and scratch
 // is written before the last phase.
 namespace trasmuon {
 
-/// The order of the phases, each with the buffer that it writes and what is done to it before the next.
-enum class CutPhase : std::uint8_t {
-  momentum,       ///< sums: added up over the ranks
-  pack,           ///< rows: go to their owners
-  orthogonalize,  ///< directions: rows of O go back; Dion's are of P, with all of R
-  row_scale,      ///< norms: added up over the ranks
-  apply,          ///< state and weights
-};
+/// Each phase is one call of the public API. What it writes, and what is done to that before the next:
+///   momentum       sums: added up over the ranks
+///   pack           rows: go to their owners
+///   orthogonalize  directions: rows of O go back; Dion's are of P, with all of R
+///   row_scale      norms: added up over the ranks
+///   apply          state and weights
+using CutPhase = StepPhase;
 
 /// Rows of one rank in an owner's buffers.
 struct PackedRows {
@@ -100,6 +100,13 @@ struct CutStep {
 // without a gradient, ranks with a gradient.
 
 constexpr double kUnusable = 1, kMissing = 0x1p16, kPresent = 0x1p32;
+
+/// What a rank adds to the tally.
+TRASMUON_FORMULA double tally_of(bool has_rows, bool has_gradient, bool unusable) {
+  if (!has_rows) return 0;
+  if (!has_gradient) return kMissing;
+  return kPresent + (unusable ? kUnusable : 0);
+}
 
 /// What happens to a matrix on all ranks alike.
 struct Verdict {

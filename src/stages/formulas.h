@@ -203,6 +203,9 @@ TRASMUON_FORMULA T damping(const TrustRegionStage& stage, bool damped, T c_ema, 
 
 // ---- Update of the weights ---------------------------------------------------------------------------------------
 
+/// Returns what W is multiplied by, under every rule.                                      eq:trasmuon_update_main
+TRASMUON_FORMULA double decay_of(double lr, double weight_decay) { return 1 - lr * weight_decay; }
+
 /// Returns eta^ times the factor of a row, limited to the range of T. eta^ of a zero direction may be too large for T,
 /// and infinity times zero would be NaN.
 template <class T>
@@ -215,6 +218,9 @@ TRASMUON_FORMULA T row_step(double eta_hat, T factor) {
 TRASMUON_FORMULA double dion_step(double lr, std::int64_t m, std::int64_t n) {
   return lr * sqrt(static_cast<double>(m) / static_cast<double>(n));
 }
+
+/// The factor of P R^T in M <- B - (1 - mu) P R^T.
+TRASMUON_FORMULA double dion_feedback(double mu) { return mu - 1; }
 
 /// The size of the rounding errors in B q. They come from the terms of the sums, so they do not shrink with B q when
 /// the terms cancel.

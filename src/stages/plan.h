@@ -108,15 +108,8 @@ struct MuonPipeline {
   std::optional<TrustRegionStage> trust_region;
 };
 
-/// Where the pipeline can be cut. Ranks that hold rows of one matrix exchange data after each phase but the last:
-/// column energies, squared norm and the rows of the input; the rows of O; the squared norm of O_base, and its column
-/// energies if those are watched.
-enum class Phase : std::uint8_t {
-  momentum,       ///< on every rank, for its rows
-  orthogonalize,  ///< on the rank that owns the matrix
-  row_scale,      ///< on every rank, for its rows
-  apply,          ///< on every rank: calibration, trust region, its rows of W
-};
+/// The order of a whole step. A step over ranks has phases of its own: cut_step.h.
+enum class Phase : std::uint8_t { momentum, orthogonalize, row_scale, apply };
 inline constexpr std::array kPhases{Phase::momentum, Phase::orthogonalize, Phase::row_scale, Phase::apply};
 
 /// The step of one rule.

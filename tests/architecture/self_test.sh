@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Plants violations in a small tree and expects check_tree.sh to name file and line of each.
+# Plants violations in a small tree and expects check_tree.sh to name file and line of each. Then takes one label after
+# the other out of the stages of a copy of the backends and expects check_labels.sh to miss it.
 set -euo pipefail
-check=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/check_tree.sh
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+check=$here/check_tree.sh
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 spdx='// SPDX-License-Identifier: Apache-2.0'
@@ -67,7 +69,7 @@ expect_violation src/cuda/runtime/bad.h:2 src/cuda/runtime/bad.h "$spdx" '#inclu
 expect_violation src/cuda/passes/bad.cu:2 src/cuda/passes/bad.cu "$spdx" '#include "cuda/hopper/tile_sizes.h"'
 expect_violation src/cuda/passes/bad.cu:2 src/cuda/passes/bad.cu "$spdx" '#include "cuda/plan.h"'
 expect_violation src/cuda/newton_schulz/bad.cpp:2 src/cuda/newton_schulz/bad.cpp "$spdx" '#include "cuda/passes/passes.h"'
-expect_violation src/cuda/newton_schulz/bad.cpp:2 src/cuda/newton_schulz/bad.cpp "$spdx" '#include "cuda/shard.h"'
+expect_violation src/cuda/newton_schulz/bad.cpp:2 src/cuda/newton_schulz/bad.cpp "$spdx" '#include "cuda/matrix_batch.h"'
 expect_violation src/cuda/hopper/bad.cuh:2 src/cuda/hopper/bad.cuh "$spdx" '#include "cuda/runtime/check.h"'
 expect_violation src/cuda/hopper/bad.cuh:2 src/cuda/hopper/bad.cuh "$spdx" '#include "trasmuon/error.h"'
 expect_violation src/cuda/new_room/bad.h:1 src/cuda/new_room/bad.h "$spdx"
@@ -81,4 +83,20 @@ expect_violation tests/bad.cpp:1 tests/bad.cpp 'int main() {}'
 for home in /home /root /Users; do
   expect_violation docs/bad.md:2 docs/bad.md 'Build it:' "cd $home/somebody/trasmuon"
   expect_violation CMakeLists.txt:1 CMakeLists.txt "set(dir \"$home/somebody\")"
+done
+
+rm -r "${tree:?}"/*
+mkdir "$tree/docs"
+cp "$here/../../docs/algorithm.md" "$tree/docs"
+cp -r "$here/../../src" "$tree"
+bash "$here/check_labels.sh" "$tree" || fail 'the labels of this tree were refused'
+mapfile -t labels < <(sed -n '/^readonly labels/,/^)/p' "$here/check_labels.sh" | grep -o 'eq:[a-z_0-9]*')
+((${#labels[@]} > 10)) || fail 'no labels were found in check_labels.sh'
+for label in "${labels[@]}"; do
+  grep -rlwF "$label" "$tree"/src/{cpu,cuda} --exclude='step.*' --exclude='cut_*' | xargs sed -i "s/$label\\b/gone/g"
+  if output=$(bash "$here/check_labels.sh" "$tree"); then fail "stages without $label were accepted"; fi
+  for backend in src/cpu src/cuda; do
+    grep -qxF "$backend: no stage has the label $label" <<<"$output" || fail "$backend without $label: got $output"
+  done
+  cp -r "$here"/../../src/{cpu,cuda} "$tree/src"
 done

@@ -97,7 +97,7 @@ static void test_loan_refused(void) {
   trasmuon_optimizer* optimizer = make_optimizer(weight, &lender, &status);
   CHECK(status == TRASMUON_ERROR_REFUSED);
   CHECK(optimizer == NULL);
-  CHECK(strstr(trasmuon_last_error(), "parameter 'weight': no memory lent for state '") != NULL);
+  CHECK(strstr(trasmuon_last_error(), "parameter 'weight': the state callback returned no memory for '") != NULL);
   take_back(&lender);
 }
 

@@ -53,7 +53,7 @@ struct Shard {
 
 std::span<double> direction(Shard& x) { return {x.s.direction.row<double>(0), x.w.size()}; }
 
-/// One step of shards that are rows of one m x n matrix; between the phases they exchange what plan.h names.
+/// One step of shards that are rows of one m x n matrix; between the phases they exchange what ranks exchange.
 void step_shards(const MuonPipeline& plan, std::span<Shard* const> shards, std::int64_t m, std::int64_t n) {
   for (Shard* x : shards) {
     x->s = intermediates<double>(x->matrix, plan, x->workspace.step);

@@ -61,8 +61,8 @@ TEST_F(CudaDiagnostics, DescribeWhatWasRoundedTo16Bits) {
   }
 }
 
-/// f64 and f32 matrices are two shards, run one after the other: the second must not overwrite the first.
-TEST_F(CudaDiagnostics, OfSeveralShards) {
+/// f64 and f32 matrices are two batches, run one after the other: the second must not overwrite the first.
+TEST_F(CudaDiagnostics, OfSeveralBatches) {
   for (const Options& options : {Options(TrasMuonOptions{.ns_precision = NewtonSchulzPrecision::f32}),
                                  Options(DionOptions{.rank_fraction = 0.5})}) {
     Memory host;

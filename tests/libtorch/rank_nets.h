@@ -7,9 +7,12 @@
 
 #include "libtorch/net.h"
 #include "libtorch/rank_processes.h"
+#include "support/error_of.h"
 #include "trasmuon/libtorch/distributed.h"
 
 namespace trasmuon::libtorch {
+
+using test::error_of;
 
 /// One net per rule, so that one optimizer tries all rules in the same exchanges.
 struct Nets {
@@ -83,15 +86,6 @@ inline std::vector<torch::Tensor> state_of(torch::optim::Optimizer& optimizer) {
     for (const auto& [name, tensor] : static_cast<const ParamState&>(*item).tensors) list.push_back(tensor);
   }
   return list;
-}
-
-inline std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 }  // namespace trasmuon::libtorch

@@ -88,7 +88,7 @@ TEST(Memory, StateMayBeInTheCallersMemory) {
   EXPECT_EQ(test::error_of([&] {
               Optimizer({{MuonOptions{}, model.parameters}}, {.state = nothing});
             }),
-            "parameter 'w0': no memory lent for state 'momentum'");
+            "parameter 'w0': the state callback returned no memory for 'momentum'");
 }
 
 TEST(Memory, AWeightMayMove) {

@@ -122,6 +122,30 @@ TEST(ShardedStep, SingleAndHalfPrecisionWeights) {
   EXPECT_LE(largest_difference(half), 0x1p-8) << "one rounding of a weight of size 1";
 }
 
+// Gradients of 1 and -1 with momentum 1/2 make all sums over ranks exact, so nothing hides how O was computed.
+TEST(ShardedStep, OwnersIterateInTheChosenPrecision) {
+  const std::vector<WholeParameter> model{{.name = "a", .shape = {40, 48}}, {.name = "b", .shape = {70, 33}}};
+  std::vector<std::vector<float>> f32_weights;
+  for (const auto precision : {NewtonSchulzPrecision::f32, NewtonSchulzPrecision::bf16}) {
+    for (int ranks = 1; ranks <= 3; ++ranks) {
+      const MuonOptions muon{.lr = 0.01, .momentum = 0.5, .ns_precision = precision};
+      Ranks<float> world(model, {muon}, even_cuts(model, ranks));
+      std::mt19937_64 rng(11);
+      for (int step = 0; step < 5; ++step) {
+        auto gradients = world.random_gradients(rng);
+        for (auto& tensor : gradients) {
+          for (float& g : tensor) g = g < 0 ? -1.0f : 1.0f;
+        }
+        world.step_whole(gradients);
+        world.step(gradients);
+      }
+      EXPECT_EQ(largest_difference(world), 0) << ranks << " ranks";
+      if (f32_weights.empty()) f32_weights = world.whole_weights;
+      EXPECT_EQ(world.whole_weights == f32_weights, precision == NewtonSchulzPrecision::f32);
+    }
+  }
+}
+
 TEST(ShardedStep, SixteenBitRowsAreWithinTheErrorOfSixteenBits) {
   // Both directions round: each step's O is off by about 2^-8 (bf16) or 2^-11 (f16) of its size. The errors of 50 steps
   // of 0.01 add up like sqrt(50), and the largest of some hundred weights is three times the typical one.

@@ -282,13 +282,13 @@ def test_lost_ranks_are_named_and_nothing_has_changed():
     assert not failures, "\n".join(f"{case}: {failure}" for case, failure in failures.items())
 
 
-def _words(rank):
-    """Words that optimizers leave are told apart by optimizer and attempt."""
+def _reports(rank):
+    """Failure reports of optimizers are told apart by optimizer and attempt."""
     optimizers = [libtrasmuon.Muon([torch.ones(2, 2)], process_group=dist.group.WORLD) for _ in range(2)]
-    words = [optimizer._bound._ranks.words for optimizer in optimizers]
+    reports = [optimizer._bound._ranks.reports for optimizer in optimizers]
     keys = []
     for _ in range(2):
-        for its in words:
+        for its in reports:
             its.begin("step 1")
             keys.append(its._key(0))
     assert len(set(keys)) == 4
@@ -296,5 +296,5 @@ def _words(rank):
     assert of_all == [keys] * rank.count
 
 
-def test_words_belong_to_one_attempt_of_one_optimizer():
-    run_ranks(2, _words)
+def test_reports_belong_to_one_attempt_of_one_optimizer():
+    run_ranks(2, _reports)

@@ -43,6 +43,7 @@ std::vector<NamedOptions> all_options() {
       {"trasmuon-continuous", TrasMuonOptions{.trigger = 0, .rho = 0, .gamma = 0.5}},
       {"trasmuon-nesterov-gram", TrasMuonOptions{.nesterov = true, .ns_form = NewtonSchulzForm::gram}},
       {"trasmuon-polar-8", TrasMuonOptions{.ns_steps = 8, .coefficients = "polar_express"}},
+      {"trasmuon-bf16", TrasMuonOptions{.ns_precision = NewtonSchulzPrecision::bf16}},
       {"trasmuon-no-ns", TrasMuonOptions{.orthogonalize = false}},
       {"trasmuon-no-rows", TrasMuonOptions{.row_scale = false}},
       {"trasmuon-no-calibration", TrasMuonOptions{.calibrate = false}},

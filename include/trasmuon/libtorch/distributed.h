@@ -29,7 +29,8 @@ struct DistributedOptions {
   DType wire = DType::f16;
   /// Replicated parameters: weights travel in pieces of this size, each while the next is computed.
   std::size_t bucket_bytes = std::size_t{25} << 20;
-  /// If set, a rank whose exchange failed waits up to `patience` for the word of the others, and names those missing.
+  /// If set, a rank whose exchange failed waits up to `patience` for the other ranks' reports in the store, and names
+  /// those missing.
   c10::intrusive_ptr<c10d::Store> store = {};
   std::chrono::milliseconds patience{10'000};
 };

@@ -12,7 +12,7 @@
 
 #include "trasmuon/error.h"
 #include "trasmuon/libtorch/process_group.h"
-#include "trasmuon/libtorch/words.h"
+#include "trasmuon/libtorch/failure_reports.h"
 
 namespace trasmuon::libtorch::detail {
 
@@ -30,7 +30,7 @@ class Ranks {
     Clock::time_point begun;
   };
 
-  /// With a store, a rank that fails leaves word there and waits up to `patience` for the word of the others.
+  /// With a store, a rank that fails writes a report there and waits up to `patience` for those of the other ranks.
   Ranks(Collectives collectives, c10::intrusive_ptr<c10d::Store> store, std::chrono::milliseconds patience)
       : collectives_(std::move(collectives)), store_(std::move(store)), patience_(patience) {}
 
@@ -40,7 +40,7 @@ class Ranks {
   /// Names what the following exchanges are for ("step 7").
   void begin(std::string task) { task_ = std::move(task); }
   const std::string& task() const { return task_; }
-  /// Names all tasks from now on in the store, the same on all ranks: what others have left there is not meant.
+  /// Names all tasks from now on in the store, the same on all ranks. Older entries are ignored.
   void set_name(std::int64_t name) { name_ = std::to_string(name); }
 
   Exchange start_broadcast(const torch::Tensor& tensor, int from, std::string name) {
@@ -87,16 +87,16 @@ class Ranks {
   [[noreturn]] void fail(const std::string& exchange, Clock::time_point begun, const std::exception& failure) {
     const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun);
     throw Error(task_ + ": " + exchange + " failed on rank " + std::to_string(rank()) + " of " +
-                std::to_string(count()) + ": " + reason_of(failure) + word_of_others(waited.count()));
+                std::to_string(count()) + ": " + reason_of(failure) + report_of_others(waited.count()));
   }
 
   std::string key_of(int r) const { return "trasmuon " + name_ + " " + task_ + " failed on rank " + std::to_string(r); }
 
-  std::string word_of_others(std::int64_t waited) const {
+  std::string report_of_others(std::int64_t waited) const {
     if (!store_) return "";
     std::vector<std::string> keys;
     for (int r = 0; r < count(); ++r) keys.push_back(key_of(r));
-    return exchange_words({store_, std::move(keys), rank(), waited, patience_});
+    return exchange_reports({store_, std::move(keys), rank(), waited, patience_});
   }
 
   Collectives collectives_;

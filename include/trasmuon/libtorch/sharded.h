@@ -103,7 +103,7 @@ class ShardedEngine : public RankEngine {
       }
       torch::Tensor tensor = empty_state(index, state.spec, whole_shape(index, state.spec));
       for (int r = 0; r < ranks.count(); ++r) {
-        const auto [first, count] = part_of(index, state.spec, r);
+        const auto [first, count] = range_of(index, state.spec, r);
         if (count == 0) continue;
         const torch::Tensor part = tensor.narrow(0, first, count);
         if (r == ranks.rank()) part.copy_(own);
@@ -124,7 +124,7 @@ class ShardedEngine : public RankEngine {
         own.copy_(from);
         continue;
       }
-      const auto [first, count] = part_of(index, state.spec, rank_);
+      const auto [first, count] = range_of(index, state.spec, rank_);
       own.copy_(from.narrow(0, first, count));
     }
   }
@@ -136,7 +136,8 @@ class ShardedEngine : public RankEngine {
   }
 
  private:
-  struct Part {
+  /// Entries along the first dimension of a state tensor.
+  struct RowRange {
     std::int64_t first = 0, count = 0;
   };
 
@@ -193,13 +194,13 @@ class ShardedEngine : public RankEngine {
     if (spec.name == "v_row") return p.weight.shape[p.transposed ? 2 : 1];
     return p.row_blocks.empty() ? 1 : static_cast<std::int64_t>(p.row_blocks.size());
   }
-  Part part_of(std::size_t index, const StateSpec& spec, int rank) const {
+  RowRange range_of(std::size_t index, const StateSpec& spec, int rank) const {
     const std::int64_t each = per_row(index, spec);
-    Part part;
-    for (std::size_t r = 0; r < static_cast<std::size_t>(rank); ++r) part.first += rows_[r * tensors().size() + index];
-    part.count = rows_[static_cast<std::size_t>(rank) * tensors().size() + index] * each;
-    part.first *= each;
-    return part;
+    RowRange range;
+    for (std::size_t r = 0; r < static_cast<std::size_t>(rank); ++r) range.first += rows_[r * tensors().size() + index];
+    range.count = rows_[static_cast<std::size_t>(rank) * tensors().size() + index] * each;
+    range.first *= each;
+    return range;
   }
 
   /// Points the core at memory that tensors were given since the last step, and masters at other values.

@@ -104,21 +104,21 @@ void add_step_size(const Evidence& evidence, const std::string& method, ClaimTab
 }
 
 /// The advantage must be smaller elsewhere, in spikes and in loss.
-void add_cells(const Evidence& evidence, ClaimTable& claims) {
-  const auto advantage = [&](const Cell& cell) {
-    return evidence.find("clip-sf", Question::effect, row_name("clip-sf / noclip", cell));
+void add_bases(const Evidence& evidence, ClaimTable& claims) {
+  const auto advantage = [&](const BasisPair& bases) {
+    return evidence.find("clip-sf", Question::effect, row_name("clip-sf / noclip", bases));
   };
   const auto smaller_in = [](const Contrast* contrast) {
     return judge_lower_than_all(Effects{&contrast->spikes.effect, &contrast->loss.effect});
   };
   if (const Contrast* mixed = advantage(kMixed)) {
     claims.add("With a mixed column basis (fix_V = false) the advantage diminishes",
-               fmt::format("clip-sf / noclip with {} against {}: spikes {}, {}; loss {}, {}", cell_name(kKept),
-                           cell_name(kMixed), medians(mixed->spikes), mixed->spikes.effect.text(), medians(mixed->loss),
-                           mixed->loss.effect.text()),
+               fmt::format("clip-sf / noclip with {} against {}: spikes {}, {}; loss {}, {}", bases_name(kKept),
+                           bases_name(kMixed), medians(mixed->spikes), mixed->spikes.effect.text(),
+                           medians(mixed->loss), mixed->loss.effect.text()),
                smaller_in(mixed));
   }
-  const Cell on_columns = {"random", "columns"};
+  const BasisPair on_columns = {"random", "columns"};
   const Contrast* elsewhere = evidence.find("clip-sf", Question::effect, row_name("noclip", on_columns));
   if (elsewhere == nullptr) return;
   claims.add("Damping helps where bursts hit columns (V random, as in the paper's text)",
@@ -172,7 +172,7 @@ Table mechanistic_claims(const Evidence& evidence) {
                fmt::format("spikes {}, {}; loss {}, {}", medians(same->spikes), same->spikes.effect.text(),
                            medians(same->loss), same->loss.effect.text()),
                judge_similar(Effects{&same->spikes.effect, &same->loss.effect}));
-  add_cells(evidence, claims);
+  add_bases(evidence, claims);
   add_closed_loop(evidence, "clip-sf", claims);
   return claims.take();
 }

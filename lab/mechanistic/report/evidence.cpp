@@ -69,9 +69,9 @@ Evidence::Evidence(const MechanisticGroups& groups) {
 
 void Evidence::add_method(const MechanisticGroups& groups, const std::string& method) {
   const SeedGroup* damped = groups.table(method);
-  for (const Cell& cell : kCells)
-    add(method, Question::effect, row_name(method, cell), row_name("noclip", cell), {groups.table(method, cell)},
-        {groups.table("noclip", cell)});
+  for (const BasisPair& bases : kBasisPairs)
+    add(method, Question::effect, row_name(method, bases), row_name("noclip", bases), {groups.table(method, bases)},
+        {groups.table("noclip", bases)});
   add(method, Question::effect, method + ", no bursts", "noclip, no bursts", {groups.at("no-bursts", method)},
       {groups.at("no-bursts", "noclip")});
   for (const bool bursts : {true, false}) {
@@ -80,7 +80,7 @@ void Evidence::add_method(const MechanisticGroups& groups, const std::string& me
     add(method, Question::effect, method + place, "noclip" + place, {groups.at("isotropic-b", method, settings)},
         {groups.at("isotropic-b", "noclip", settings)});
   }
-  for (const Cell& cell : kCells) add_advantage(groups, method, cell);
+  for (const BasisPair& bases : kBasisPairs) add_advantage(groups, method, bases);
 
   const auto with_damping = [&](const char* control) {
     return Groups{groups.at("damping", method, {{"damping", control}})};
@@ -163,19 +163,19 @@ void Evidence::add(const std::string& method, Question question, const std::stri
   if (contrast.spikes.effect.known()) contrasts_.push_back(std::move(contrast));
 }
 
-/// The advantage over noclip in the paper's main cell, as a ratio, against that in another cell.
-void Evidence::add_advantage(const MechanisticGroups& groups, const std::string& method, const Cell& cell) {
-  if (is_kept(cell)) return;
-  const auto advantage = [&](const Cell& where, const std::string& key) {
+/// The advantage over noclip in the paper's main bases, as a ratio, against that in other ones.
+void Evidence::add_advantage(const MechanisticGroups& groups, const std::string& method, const BasisPair& bases) {
+  if (is_kept(bases)) return;
+  const auto advantage = [&](const BasisPair& where, const std::string& key) {
     return ratios(outcome_by_seed(groups.table(method, where), key),
                   outcome_by_seed(groups.table("noclip", where), key));
   };
   Contrast contrast{.method = method,
                     .question = Question::effect,
                     .treated = row_name(method + " / noclip", kKept),
-                    .control = row_name(method + " / noclip", cell)};
-  contrast.spikes = outcome(advantage(kKept, "spikes"), advantage(cell, "spikes"));
-  contrast.loss = outcome(advantage(kKept, "final_median"), advantage(cell, "final_median"));
+                    .control = row_name(method + " / noclip", bases)};
+  contrast.spikes = outcome(advantage(kKept, "spikes"), advantage(bases, "spikes"));
+  contrast.loss = outcome(advantage(kKept, "final_median"), advantage(bases, "final_median"));
   if (contrast.spikes.effect.known()) contrasts_.push_back(std::move(contrast));
 }
 

@@ -57,7 +57,7 @@ class Evidence {
   void add_step_sizes(const MechanisticGroups& groups, const std::string& method);
   void add(const std::string& method, Question question, const std::string& treated, const std::string& control,
            const std::vector<const SeedGroup*>& treated_groups, const std::vector<const SeedGroup*>& control_groups);
-  void add_advantage(const MechanisticGroups& groups, const std::string& method, const Cell& cell);
+  void add_advantage(const MechanisticGroups& groups, const std::string& method, const BasisPair& bases);
   void add_response(const std::string& method);
 
   std::vector<Contrast> contrasts_;

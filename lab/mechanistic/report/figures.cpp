@@ -57,7 +57,7 @@ Illustration seed_spread(const MechanisticGroups& groups) {
       panels.figure("spread"),
       fmt::format("Spikes and late loss of every seed at κ = {}, {}. Box from quartile to quartile with the median, "
                   "whiskers to the extremes, a point for each seed. A box beyond the axis is named with its median.",
-                  plain(groups.kappa()), cell_name(kKept))};
+                  plain(groups.kappa()), bases_name(kKept))};
 }
 
 Illustration control_spread(const MechanisticGroups& groups, const std::string& method) {

@@ -13,8 +13,8 @@ namespace trasmuon::lab {
 
 namespace {
 
-const Contrast* effect_in(const Evidence& evidence, const Cell& cell) {
-  return evidence.find("clip-sf", Question::effect, row_name("noclip", cell));
+const Contrast* effect_in(const Evidence& evidence, const BasisPair& bases) {
+  return evidence.find("clip-sf", Question::effect, row_name("noclip", bases));
 }
 
 std::string percent_kept(const PairedEffect& effect, const PairedEffect& against_control) {

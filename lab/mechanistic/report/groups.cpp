@@ -7,15 +7,15 @@
 
 namespace trasmuon::lab {
 
-std::string cell_name(const Cell& cell) {
-  return std::string(cell.b_basis == std::string_view("identity") ? "V = I" : "V random") + ", bursts on " +
-         (cell.burst_basis == std::string_view("columns") ? "columns" : "mixed columns");
+std::string bases_name(const BasisPair& bases) {
+  return std::string(bases.b_basis == std::string_view("identity") ? "V = I" : "V random") + ", bursts on " +
+         (bases.burst_basis == std::string_view("columns") ? "columns" : "mixed columns");
 }
 
-bool is_kept(const Cell& cell) { return cell_name(cell) == cell_name(kKept); }
+bool is_kept(const BasisPair& bases) { return bases_name(bases) == bases_name(kKept); }
 
-std::string row_name(const std::string& method, const Cell& cell) {
-  return is_kept(cell) ? method : method + ", " + cell_name(cell);
+std::string row_name(const std::string& method, const BasisPair& bases) {
+  return is_kept(bases) ? method : method + ", " + bases_name(bases);
 }
 
 MechanisticGroups::MechanisticGroups(const RunSet& runs) : runs_(runs) {
@@ -42,8 +42,8 @@ const SeedGroup* MechanisticGroups::at(const std::string& part, const std::strin
   return nullptr;
 }
 
-const SeedGroup* MechanisticGroups::table(const std::string& method, const Cell& cell) const {
-  return at("table", method, {{"b_basis", cell.b_basis}, {"burst_basis", cell.burst_basis}});
+const SeedGroup* MechanisticGroups::table(const std::string& method, const BasisPair& bases) const {
+  return at("table", method, {{"b_basis", bases.b_basis}, {"burst_basis", bases.burst_basis}});
 }
 
 std::vector<const SeedGroup*> MechanisticGroups::sweep(const std::string& method) const {

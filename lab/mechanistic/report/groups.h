@@ -10,15 +10,16 @@
 namespace trasmuon::lab {
 
 /// The basis of B (V = I or Haar) and the columns in which bursts act (real or mixed).
-struct Cell {
+struct BasisPair {
   const char *b_basis, *burst_basis;
 };
-inline constexpr Cell kKept = {"identity", "columns"};  ///< what the paper's table fix_V = true is compared with
-inline constexpr Cell kMixed = {"random", "mixed"};     ///< likewise, fix_V = false
-inline constexpr Cell kCells[] = {kKept, {"random", "columns"}, {"identity", "mixed"}, kMixed};
-bool is_kept(const Cell& cell);
-std::string cell_name(const Cell& cell);                            ///< "V = I, bursts on columns"
-std::string row_name(const std::string& method, const Cell& cell);  ///< "noclip"; "noclip, V random, bursts on columns"
+inline constexpr BasisPair kKept = {"identity", "columns"};  ///< what the paper's table fix_V = true is compared with
+inline constexpr BasisPair kMixed = {"random", "mixed"};     ///< likewise, fix_V = false
+inline constexpr BasisPair kBasisPairs[] = {kKept, {"random", "columns"}, {"identity", "mixed"}, kMixed};
+bool is_kept(const BasisPair& bases);
+std::string bases_name(const BasisPair& bases);  ///< "V = I, bursts on columns"
+std::string row_name(const std::string& method,
+                     const BasisPair& bases);  ///< "noclip"; "noclip, V random, bursts on columns"
 
 /// Finds the groups that the report needs by their parts in the recipe and their settings.
 class MechanisticGroups {
@@ -29,9 +30,9 @@ class MechanisticGroups {
   double kappa() const { return kappa_; }  ///< of the tables: 1e4 if it was run, else the largest that was
   std::vector<std::string> methods(const std::string& part) const;  ///< that the part has, in the recipe's order
 
-  /// A group at kappa() and in the cell kKept, unless `settings` says otherwise; null if it has no finished run.
+  /// A group at kappa() and with the bases kKept, unless `settings` says otherwise; null if it has no finished run.
   const SeedGroup* at(const std::string& part, const std::string& method, const Json& settings = Json::object()) const;
-  const SeedGroup* table(const std::string& method, const Cell& cell = kKept) const;
+  const SeedGroup* table(const std::string& method, const BasisPair& bases = kKept) const;
   std::vector<const SeedGroup*> sweep(const std::string& method) const;  ///< part "lr-sweep"
 
   /// A learning rate of the sweep, as a factor, chosen on the seeds of the part "tuning" that the sweep itself does not

@@ -55,10 +55,10 @@ Verdict verdict_on(const PaperCell& cell, Spread PaperRow::*member) {
 Table paper_table(const MechanisticGroups& groups, const std::string& name, const char* key, Spread PaperRow::*member) {
   std::vector<PaperCell> cells;
   for (const PaperTable& paper : mechanistic_paper_tables()) {
-    const Cell place = paper.fix_v ? kKept : kMixed;
+    const BasisPair bases = paper.fix_v ? kKept : kMixed;
     for (const PaperRow& row : paper.rows) {
-      const SeedGroup* group = groups.table(std::string(row.method), place);
-      const SeedGroup* baseline = groups.table(std::string(row.baseline), place);
+      const SeedGroup* group = groups.table(std::string(row.method), bases);
+      const SeedGroup* baseline = groups.table(std::string(row.baseline), bases);
       const PairedEffect effect = row.baseline.empty()
                                       ? PairedEffect()
                                       : paired_effect(outcome_by_seed(group, key), outcome_by_seed(baseline, key));

@@ -21,7 +21,8 @@ class DistributedOptions(TypedDict, total=False):
     wire: sharded parameters: type in which rows travel to their owner and back: "f16", "bf16" or "f32". Rows of f64
         weights travel as f64, Dion's as f32.
     bucket_bytes: replicated parameters: weights travel in pieces of this size, each while the next is computed.
-    patience: seconds that a rank whose exchange failed waits for the word of the others, to name those missing.
+    patience: seconds that a rank whose exchange failed waits for the other ranks' reports in the store, to name those
+        missing.
     """
 
     wire: str
@@ -91,7 +92,7 @@ class Distribution:
             raise
         except Exception as failure:
             if not own.is_known:
-                self.everyone.leave(str(failure))
+                self.everyone.report(str(failure))
             raise
 
     def gather(self, core: Any, to: Optional[int], task: str) -> Optional[List[Dict[str, torch.Tensor]]]:

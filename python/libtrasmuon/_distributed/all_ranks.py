@@ -18,7 +18,7 @@ class AllRanks:
             self.number += ranks.rank * self.count
             self.count *= ranks.count
         for ranks in self.groups:
-            ranks.words.tell_too([other.words for other in self.groups])
+            ranks.reports.tell_too([other.reports for other in self.groups])
 
     @property
     def ranks(self) -> Ranks:
@@ -38,14 +38,14 @@ class AllRanks:
             ranks.begin(task)
 
     def name(self, name: str) -> None:
-        """Names the optimizer, where ranks leave word for each other."""
+        """Names the optimizer, where ranks report failures to each other."""
         for ranks in self.groups:
-            ranks.words.name(name)
+            ranks.reports.name(name)
 
-    def leave(self, word: str) -> None:
+    def report(self, reason: str) -> None:
         """Lets ranks that wait for this one in vain know why."""
         for ranks in self.groups if self.count > 1 else []:
-            ranks.words.leave(word)
+            ranks.reports.write(reason)
 
     def all_reduce(self, tensor: torch.Tensor, name: str, largest: bool = False) -> None:
         """Sums over all ranks, or takes the largest value."""

@@ -7,7 +7,7 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
 from .._library import Error, ExchangeError
-from .words import Words
+from .failure_reports import FailureReports
 
 
 class Exchange(NamedTuple):
@@ -31,12 +31,12 @@ class Ranks:
             raise Error("process_group: this process must be one of its ranks")
         self._task = "start"
         self._served = _device_types(group)
-        self.words = Words(_store_of(group), self.rank, self.count, patience)
+        self.reports = FailureReports(_store_of(group), self.rank, self.count, patience)
 
     def begin(self, task: str) -> None:
         """Names what the following exchanges are for ("step 7")."""
         self._task = task
-        self.words.begin(task)
+        self.reports.begin(task)
 
     @property
     def task(self) -> str:
@@ -128,7 +128,7 @@ class Ranks:
         members = c10d.get_process_group_ranks(self.group)
         listed = "" if members == list(range(dist.get_world_size())) else f" ({members} of all)"
         where = f"failed on rank {self.rank} of {self.count}{listed}"
-        raise ExchangeError(f"{self._task}: {exchange} {where}: {reason}{self.words.of_others()}") from failure
+        raise ExchangeError(f"{self._task}: {exchange} {where}: {reason}{self.reports.of_others()}") from failure
 
 
 def _device_types(group: Any) -> Sequence[str]:

@@ -10,6 +10,7 @@
 #include "cuda/newton_schulz/products.h"
 #include "cuda/newton_schulz/schedule.h"
 #include "cuda/passes/input_scale.h"
+#include "cuda/runtime/rounding.h"
 
 namespace trasmuon::cuda {
 namespace {
@@ -26,7 +27,7 @@ struct Workspace {
       auto* data = slot.take<std::uint16_t>(static_cast<std::size_t>(rows) * static_cast<std::size_t>(stride));
       return HalfMatrices{data, rows, cols, stride, slots, slot_elements, nullptr, true};
     };
-    const int n = b.short_side(), stride = (n + 7) / 8 * 8;
+    const int n = b.short_side(), stride = aligned_stride(n);
     const std::int64_t elements = std::int64_t{b.rows} * b.row_stride;
     x[0] = {b.x, b.rows, b.cols, b.row_stride, b.batch, elements};
     if (b.in_place) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <span>
 
+#include "cuda/runtime/rounding.h"
 #include "trasmuon/error.h"
 
 namespace trasmuon::cuda {
@@ -14,8 +15,6 @@ namespace {
 bool is_symmetric(const Product& product) {
   return product.form != Product::Form::left && product.form != Product::Form::right;
 }
-
-int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
 /// Calls body(row, col, width) for the tiles of a product. Tiles have kTileCols columns; those of a symmetric result
 /// that end on the diagonal have kTileRows and come last. Bands of rows go together, to make better use of the cache.

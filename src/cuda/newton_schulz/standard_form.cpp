@@ -2,6 +2,7 @@
 #include "cuda/newton_schulz/standard_form.h"
 
 #include "cuda/newton_schulz/copy_rows.h"
+#include "cuda/runtime/rounding.h"
 
 namespace trasmuon::cuda {
 namespace {
@@ -17,7 +18,7 @@ struct Item {
   int stride;
   void *y, *gram, *polynomial;
 
-  Item(const Bucket& bucket, std::size_t element, Arena& scratch) : b(bucket), stride((b.short_side() + 7) / 8 * 8) {
+  Item(const Bucket& bucket, std::size_t element, Arena& scratch) : b(bucket), stride(aligned_stride(b.short_side())) {
     const std::size_t squares = static_cast<std::size_t>(b.short_side()) * static_cast<std::size_t>(stride) *
                                 static_cast<std::size_t>(b.batch) * element;
     y = scratch.take_bytes(x_bytes(b, element));

@@ -16,7 +16,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   if (status[chunk.matrix].active == 0) return;
   const AdamWOptions& o = scalars->adamw;
   const AdamWScalars<T> s = adamw_scalars<T>(o, *x.step);
-  const T lr = static_cast<T>(o.lr), decay = static_cast<T>(1 - o.lr * o.weight_decay);
+  const T lr = static_cast<T>(o.lr), decay = static_cast<T>(decay_of(o.lr, o.weight_decay));
   const int j = chunk.col + 4 * static_cast<int>(threadIdx.x);
   with_element<T>(x.gradient.dtype, [&](auto gradient_element) {
     with_element<T>(x.weight.dtype, [&](auto weight_element) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/passes/block.cuh"
+#include "cuda/passes/dispatch.cuh"
 #include "cuda/passes/load.cuh"
 #include "cuda/passes/passes.h"
-#include "cuda/runtime/launch.cuh"
 #include "stages/elementwise.h"
 
 namespace trasmuon::cuda {
@@ -54,11 +54,9 @@ void enqueue_admit_check(const StepTables& step, cudaStream_t stream) {
 }
 
 void enqueue_admit(const StepTables& step, cudaStream_t stream) {
-  constexpr unsigned kDecideThreads = 128;
-  const auto matrices = static_cast<unsigned>(step.matrix_count);
   enqueue_admit_check(step, stream);
-  launch(admit_decide, (matrices + kDecideThreads - 1) / kDecideThreads, kDecideThreads, stream, step.matrices,
-         step.status, step.matrix_count);
+  launch(admit_decide, many_matrices_grid(step), kManyMatricesThreads, stream, step.matrices, step.status,
+         step.matrix_count);
 }
 
 }  // namespace trasmuon::cuda

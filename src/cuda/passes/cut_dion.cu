@@ -18,8 +18,7 @@ __global__ void cut_dion_tally(StepTables step, const CutDionMatrix* cut, double
   if (index >= step.matrix_count) return;
   const DeviceMatrix& x = step.matrices[index];
   MatrixStatus& s = step.status[index];
-  const bool present = x.rows > 0 && x.gradient.data != nullptr;
-  sums[cut[index].tally] = present ? kPresent + (s.unusable != 0 ? kUnusable : 0) : x.rows > 0 ? kMissing : 0;
+  sums[cut[index].tally] = tally_of(x.rows > 0, x.gradient.data != nullptr, s.unusable != 0);
   s.unusable = 0;
 }
 
@@ -129,19 +128,14 @@ __global__ void cut_dion_count(StepTables step, const CutDionMatrix* cut, const 
   s.eta_hat = dion_step(step.scalars->lr, x.whole_m, x.cols);
 }
 
-constexpr unsigned kMatrixThreads = 128;
-dim3 thread_per_matrix(const StepTables& step) {
-  return (static_cast<unsigned>(step.matrix_count) + kMatrixThreads - 1) / kMatrixThreads;
-}
-
 }  // namespace
 
 void enqueue_cut_dion_tally(const StepTables& step, const CutDionMatrix* cut, double* sums, cudaStream_t stream) {
-  launch(cut_dion_tally, thread_per_matrix(step), kMatrixThreads, stream, step, cut, sums);
+  launch(cut_dion_tally, many_matrices_grid(step), kManyMatricesThreads, stream, step, cut, sums);
 }
 
 void enqueue_cut_dion_admit(const StepTables& step, const CutDionMatrix* cut, const double* sums, cudaStream_t stream) {
-  launch(cut_dion_admit, thread_per_matrix(step), kMatrixThreads, stream, step, cut, sums);
+  launch(cut_dion_admit, many_matrices_grid(step), kManyMatricesThreads, stream, step, cut, sums);
 }
 
 void enqueue_cut_dion_pack(const StepTables& step, const CutDionMatrix* cut, std::byte* rows, cudaStream_t stream) {
@@ -167,7 +161,7 @@ void enqueue_cut_dion_answer(const StepTables& step, const DionMatrix* dion, con
 
 void enqueue_cut_dion_commit(const StepTables& step, const CutDionMatrix* cut, const DionMatrix* dion, int max_rank,
                              const double* sums, const std::byte* returned, cudaStream_t stream) {
-  launch(cut_dion_count, thread_per_matrix(step), kMatrixThreads, stream, step, cut, sums);
+  launch(cut_dion_count, many_matrices_grid(step), kManyMatricesThreads, stream, step, cut, sums);
   const auto unpack = step.compute == DType::f64 ? cut_dion_unpack<double> : cut_dion_unpack<float>;
   const dim3 grid(static_cast<unsigned>(step.matrix_count), static_cast<unsigned>(max_rank));
   launch(unpack, grid, kThreads, stream, cut, dion, returned);

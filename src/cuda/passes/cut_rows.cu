@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kBlockThreads) cut_sums(CutTables tables) {
   s.unusable = 0;
   s.active = present && !refused;  // for the energies of the gradient; cut_admit decides for all ranks
   sums[n] = squares;
-  sums[n + 1] = present ? kPresent + (refused ? kUnusable : 0) : x.rows > 0 ? kMissing : 0;
+  sums[n + 1] = tally_of(x.rows > 0, x.gradient.data != nullptr, refused);
 }
 
 /// One thread per matrix.
@@ -165,9 +165,7 @@ void enqueue_cut_sums(const CutTables& tables, cudaStream_t stream) {
 }
 
 void enqueue_cut_pack(const CutTables& tables, cudaStream_t stream) {
-  constexpr unsigned kThreads = 128;
-  launch(cut_admit, (static_cast<unsigned>(tables.step.matrix_count) + kThreads - 1) / kThreads, kThreads, stream,
-         tables);
+  launch(cut_admit, many_matrices_grid(tables.step), kManyMatricesThreads, stream, tables);
   if (tables.step.chunk_count == 0) return;
   with_momentum_types(tables.step, [&]<class T, class M, class X>(Type<T>, Type<M>, Type<X>) {
     launch(cut_pack<T, M, X>, chunk_grid(tables.step), kBlockThreads, stream, tables);

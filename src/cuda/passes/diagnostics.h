@@ -7,7 +7,7 @@
 
 namespace trasmuon::cuda {
 
-/// Diagnostics of the last step of matrix `index` of a shard, computed from the state and scratch that the step left.
+/// Diagnostics of the last step of matrix `index` of a batch, computed from the state and scratch that the step left.
 /// `x` is the host's copy of its DeviceMatrix. Waits for the device and allocates memory, so not during a capture.
 Diagnostics measure(const StepTables& step, const DeviceMatrix& x, int index, const Blas& blas);
 

@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(kRowThreads)
   T* row = static_cast<T*>(d.r) + start;
   T* scaled = static_cast<T*>(d.scaled_r) + start;
   T* basis = static_cast<T*>(d.basis) + k;
-  const T factor = static_cast<T>(scalars->dion_momentum - 1);
+  const T factor = static_cast<T>(dion_feedback(scalars->dion_momentum));
   const double length = row_norm<kRowThreads>(row, d.n, per_warp);
   const bool active = status[blockIdx.x].active != 0;
   for (int j = static_cast<int>(threadIdx.x); j < d.n; j += kRowThreads) {

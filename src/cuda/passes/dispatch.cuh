@@ -46,4 +46,10 @@ void with_momentum_types(const StepTables& step, Body&& body) {
 inline dim3 chunk_grid(const StepTables& step) { return static_cast<unsigned>(step.chunk_count); }
 inline dim3 matrix_grid(const StepTables& step) { return static_cast<unsigned>(step.matrix_count); }
 
+constexpr unsigned kManyMatricesThreads = 128;  // of a block in which each thread has a matrix
+/// Grid of one thread per matrix.
+inline dim3 many_matrices_grid(const StepTables& step) {
+  return (static_cast<unsigned>(step.matrix_count) + kManyMatricesThreads - 1) / kManyMatricesThreads;
+}
+
 }  // namespace trasmuon::cuda

@@ -5,7 +5,7 @@
 
 #include "cuda/passes/step_data.h"
 
-// The passes of a step, one .cu file per stage. Each enqueues its kernels on a stream for all matrices of a shard;
+// The passes of a step, one .cu file per stage. Each enqueues its kernels on a stream for all matrices of a batch;
 // errors show at the next check().
 namespace trasmuon::cuda {
 

@@ -81,7 +81,7 @@ struct Chunk {
 };
 constexpr int kChunkRows = 64, kChunkCols = 1024;
 
-/// The tables of one shard and what its kernels are compiled for: the argument of the passes.
+/// The tables of one batch of matrices and what its kernels are compiled for: the argument of the passes.
 struct StepTables {
   const DeviceMatrix* matrices;
   MatrixStatus* status;

@@ -17,6 +17,9 @@ inline void free_memory(void* data) {
   if (cudaFree(data) != cudaSuccess) (void)cudaGetLastError();
 }
 
+/// Matrices that need more scratch than this are worked on in several batches, one after the other.
+constexpr std::size_t kScratchLimit = std::size_t{2} << 30;
+
 /// Owned memory on the current device.
 class DeviceMemory {
  public:

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/shard.h"
+#include "cuda/matrix_batch.h"
 
 #include <algorithm>
 
 #include "cuda/hopper/tile_sizes.h"
 #include "cuda/passes/diagnostics.h"
+#include "cuda/runtime/rounding.h"
 #include "cuda/step_scalars.h"
+#include "cuda/tables.h"
 
 namespace trasmuon::cuda {
 namespace {
-
-int ceil_div(int a, int b) { return (a + b - 1) / b; }
-int round_up(int a, int b) { return ceil_div(a, b) * b; }
-
-DeviceView device_view(const MatrixView& x) { return {x.data, x.row_stride, x.dtype}; }
 
 int stored_rows(const Matrix& x) { return static_cast<int>(x.weight.rows); }
 int stored_cols(const Matrix& x) { return static_cast<int>(x.weight.cols); }
@@ -22,36 +19,25 @@ bool same_shape(const Matrix& a, const Matrix& b) {
   return a.transposed == b.transposed && a.weight.rows == b.weight.rows && a.weight.cols == b.weight.cols;
 }
 
-std::vector<Chunk> chunks_of(const std::vector<DeviceMatrix>& matrices) {
-  std::vector<Chunk> chunks;
-  for (std::size_t k = 0; k < matrices.size(); ++k) {
-    int index = 0;
-    for (int row = 0; row < matrices[k].rows; row += kChunkRows) {
-      for (int col = 0; col < matrices[k].cols; col += kChunkCols)
-        chunks.push_back({static_cast<int>(k), row, std::min(row + kChunkRows, matrices[k].rows), col, index++});
-    }
-  }
-  return chunks;
-}
-
 }  // namespace
 
-Shard::Shard(const IterationPlan& plan, DType compute, DType momentum)
+MatrixBatch::MatrixBatch(const IterationPlan& plan, DType compute, DType momentum)
     : plan_(plan), compute_(compute), momentum_(momentum) {}
 
-std::size_t Shard::scratch_bytes(const Matrix& x, const Plan& step, const IterationPlan& plan) {
+std::size_t MatrixBatch::scratch_bytes(const Matrix& x, const Plan& step, const IterationPlan& plan) {
   if (std::holds_alternative<AdamWOptions>(step)) return 0;
   const int rows = stored_rows(x), cols = stored_cols(x);
   const std::size_t m = static_cast<std::size_t>(x.m), n = static_cast<std::size_t>(x.n);
   const std::size_t row_chunks = static_cast<std::size_t>(ceil_div(rows, kChunkRows));
   const std::size_t col_chunks = static_cast<std::size_t>(ceil_div(cols, kChunkCols));
   const std::size_t for_dion = std::holds_alternative<DionOptions>(step) ? DionStep::scratch_bytes(x) : 0;
-  return for_dion + size_of(plan.dtype) * static_cast<std::size_t>(rows) * static_cast<std::size_t>(round_up(cols, 8)) +
+  return for_dion +
+         size_of(plan.dtype) * static_cast<std::size_t>(rows) * static_cast<std::size_t>(aligned_stride(cols)) +
          8 * (n * std::max(row_chunks, col_chunks) + n + row_chunks * col_chunks +
               2 * m * std::max(row_chunks, col_chunks) + 2 * m);
 }
 
-void Shard::make_buckets(std::span<const Matrix> group, const Plan& step) {
+void MatrixBatch::make_buckets(std::span<const Matrix> group, const Plan& step) {
   const OrthogonalizeStage* stage = orthogonalization_of(step);
   const bool in_place = stage == nullptr || plan_.in_place(*stage);
   for (std::size_t first = 0; first < indices_.size();) {
@@ -61,13 +47,13 @@ void Shard::make_buckets(std::span<const Matrix> group, const Plan& step) {
     buckets_.push_back({.rows = stored_rows(x),
                         .cols = stored_cols(x),
                         .batch = static_cast<int>(last - first),
-                        .row_stride = round_up(stored_cols(x), 8),
+                        .row_stride = aligned_stride(stored_cols(x)),
                         .in_place = in_place});
     first = last;
   }
 }
 
-std::size_t Shard::scratch_bytes(std::span<const Matrix> group, const Plan& step, const DeviceInfo& device) {
+std::size_t MatrixBatch::scratch_bytes(std::span<const Matrix> group, const Plan& step, const DeviceInfo& device) {
   if (std::holds_alternative<AdamWOptions>(step)) return 0;
   Arena counter;
   lay_out(group, counter);
@@ -77,7 +63,8 @@ std::size_t Shard::scratch_bytes(std::span<const Matrix> group, const Plan& step
   return bytes;
 }
 
-void Shard::take_scratch(std::span<const Matrix> group, const Plan& step, const DeviceInfo& device, Arena& scratch) {
+void MatrixBatch::take_scratch(std::span<const Matrix> group, const Plan& step, const DeviceInfo& device,
+                               Arena& scratch) {
   if (std::holds_alternative<AdamWOptions>(step)) {
     Arena no_scratch;
     lay_out(group, no_scratch);
@@ -93,7 +80,7 @@ void Shard::take_scratch(std::span<const Matrix> group, const Plan& step, const 
 }
 
 /// Assigns scratch to every matrix; a counting arena only measures it.
-void Shard::lay_out(std::span<const Matrix> group, Arena& scratch) {
+void MatrixBatch::lay_out(std::span<const Matrix> group, Arena& scratch) {
   const std::size_t element = size_of(plan_.dtype);
   matrices_.clear();
   std::size_t position = 0;
@@ -133,7 +120,7 @@ void Shard::lay_out(std::span<const Matrix> group, Arena& scratch) {
   }
 }
 
-void Shard::make_iteration(const Plan& step, const DeviceInfo& device, Arena& scratch) {
+void MatrixBatch::make_iteration(const Plan& step, const DeviceInfo& device, Arena& scratch) {
   tables_.scale = InputScale::keep;
   if (const OrthogonalizeStage* stage = orthogonalization_of(step)) {
     tables_.scale = plan_.input_scale();
@@ -148,7 +135,7 @@ void Shard::make_iteration(const Plan& step, const DeviceInfo& device, Arena& sc
   }
 }
 
-void Shard::make_tables(const StepScalars* scalars) {
+void MatrixBatch::make_tables(const StepScalars* scalars) {
   const std::vector<Chunk> chunks = chunks_of(matrices_);
   const auto lay_out_tables = [&](Arena& arena) {
     tables_.matrices = arena.take<DeviceMatrix>(matrices_.size());
@@ -173,38 +160,17 @@ void Shard::make_tables(const StepScalars* scalars) {
         "cudaMemcpy");
 }
 
-std::vector<DeviceMatrix> Shard::current_table(std::span<const Matrix> group) const {
+std::vector<DeviceMatrix> MatrixBatch::current_table(std::span<const Matrix> group) const {
   std::vector<DeviceMatrix> table = matrices_;
-  for (std::size_t k = 0; k < indices_.size(); ++k) {
-    const Matrix& x = group[indices_[k]];
-    DeviceMatrix& d = table[k];
-    d.weight = device_view(x.weight);
-    d.rounded = device_view(x.rounded);
-    d.gradient = device_view(x.gradient);
-    d.momentum = device_view(x.momentum);
-    d.second_moment = device_view(x.second_moment);
-    d.v_row = x.v_row;
-    d.c_ema = x.c_ema;
-    d.c_last = x.c_last;
-    d.c_sum = x.c_sum;
-    d.e_ref = x.e_ref;
-    d.gamma_sum = x.gamma_sum;
-    d.eta_average = x.eta_average;
-    d.step = x.step;
-    d.skipped = x.skipped;
-  }
+  for (std::size_t k = 0; k < indices_.size(); ++k) set_pointers(group[indices_[k]], table[k]);
   return table;
 }
 
-void Shard::refresh(std::span<const Matrix> group, cudaStream_t stream) {
-  std::vector<DeviceMatrix> table = current_table(group);
-  if (table == matrices_) return;
-  matrices_ = std::move(table);
-  upload(const_cast<DeviceMatrix*>(tables_.matrices), matrices_.data(), matrices_.size() * sizeof(DeviceMatrix),
-         stream);
+void MatrixBatch::refresh(std::span<const Matrix> group, cudaStream_t stream) {
+  refresh_table(current_table(group), matrices_, tables_.matrices, stream);
 }
 
-void Shard::diagnose(std::span<const Matrix> group, std::size_t first, std::size_t count, const Blas& blas) {
+void MatrixBatch::diagnose(std::span<const Matrix> group, std::size_t first, std::size_t count, const Blas& blas) {
   for (std::size_t k = 0; k < indices_.size(); ++k) {
     const Matrix& x = group[indices_[k]];
     if (indices_[k] < first || indices_[k] >= first + count || x.diagnostics == nullptr) continue;

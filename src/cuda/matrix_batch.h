@@ -20,9 +20,9 @@ namespace trasmuon::cuda {
 
 /// Some of a group's matrices that are stepped together: they have the same types and the same iteration, and their
 /// scratch fits into the limit. Holds their tables on the device and their iteration.
-class Shard {
+class MatrixBatch {
  public:
-  Shard(const IterationPlan& plan, DType compute, DType momentum);
+  MatrixBatch(const IterationPlan& plan, DType compute, DType momentum);
 
   /// Adds matrix `index` of the group. Matrices of one shape must be added one after the other.
   void add(std::size_t index) { indices_.push_back(index); }

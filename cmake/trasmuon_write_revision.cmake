@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DSOURCE=... -DVERSION=... -DTEMPLATE=... -DOUTPUT=... -P write_revision.cmake
+# cmake -DSOURCE=... -DVERSION=... -DTEMPLATE=... -DOUTPUT=... -P trasmuon_write_revision.cmake
 # Writes the code's revision into OUTPUT, which is touched only when the revision has changed.
 set(revision "")
 find_program(git git)

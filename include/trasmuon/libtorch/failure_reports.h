@@ -24,16 +24,16 @@ inline std::string reason_of(const std::exception& failure) {
   return text.substr(0, text.find('\n'));
 }
 
-/// What one rank and the others leave in the store when an exchange has failed: how long they had waited for it.
-struct Words {
+/// What the ranks write to the store when an exchange has failed: how long each had waited for it.
+struct FailureReports {
   c10::intrusive_ptr<c10d::Store> store;
   std::vector<std::string> keys;  ///< of all ranks
   int rank = 0;
   std::int64_t waited = 0;  ///< milliseconds
   std::chrono::milliseconds patience;
 
-  /// Leaves word, waits for the word of the others, and names those who do not answer; if all do, the one that has
-  /// waited least.
+  /// Writes a report, waits for those of the others, and names the ranks that do not answer; if all do, the one that
+  /// has waited least.
   std::string exchange() const {
     using Clock = std::chrono::steady_clock;
     const std::string own = std::to_string(waited);
@@ -61,8 +61,8 @@ struct Words {
     int last = 0;
     std::int64_t least = 0;
     for (int r = 0; r < count(); ++r) {
-      const std::vector<std::uint8_t> word = store->get(key(r));
-      const std::int64_t time = std::stoll(std::string(word.begin(), word.end()));
+      const std::vector<std::uint8_t> report = store->get(key(r));
+      const std::int64_t time = std::stoll(std::string(report.begin(), report.end()));
       if (r == 0 || time < least) {
         last = r;
         least = time;
@@ -75,18 +75,18 @@ struct Words {
   static constexpr std::chrono::milliseconds kPause{20};
 };
 
-/// Exchanges words, for little longer than the patience. A store that a stopped rank serves never answers, and its
+/// Exchanges reports, for little longer than the patience. A store that a stopped rank serves never answers, and its
 /// calls know no timeout: the thread that asks it is left alone then.
-inline std::string exchange_words(Words words) {
+inline std::string exchange_reports(FailureReports reports) {
   constexpr std::chrono::milliseconds kGrace{1'000};  // for answers that are on their way
-  const std::chrono::milliseconds patience = words.patience;
+  const std::chrono::milliseconds patience = reports.patience;
   std::string reason = "no answer within " + std::to_string(patience.count()) + " ms";
   try {
     auto promise = std::make_shared<std::promise<std::string>>();
     std::future<std::string> answer = promise->get_future();
-    std::thread([words = std::move(words), promise] {
+    std::thread([reports = std::move(reports), promise] {
       try {
-        promise->set_value(words.exchange());
+        promise->set_value(reports.exchange());
       } catch (...) {
         promise->set_exception(std::current_exception());
       }
