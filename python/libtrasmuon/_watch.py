@@ -50,7 +50,7 @@ class ModelWatch:
         try:
             if all(map(is_, map(getitem, self._modules, self._names), self._watched)):
                 return {}
-            present = list(map(getitem, self._modules, self._names))
+            present: List[Any] = list(map(getitem, self._modules, self._names))
         except KeyError:  # a module was taken apart; its parameters stay
             self.watch(self._watched)
             return {}

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "trasmuon/error.h"
-#include "trasmuon/libtorch/process_group.h"
 #include "trasmuon/libtorch/failure_reports.h"
+#include "trasmuon/libtorch/process_group.h"
 
 namespace trasmuon::libtorch::detail {
 
