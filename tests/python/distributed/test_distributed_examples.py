@@ -13,7 +13,7 @@ import pytest
 from conftest import needs_torch
 from rank_processes import run_ranks
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 EXAMPLES = {"DDP": "ddp.py", "FSDP2": "fsdp2.py"}
 
 
