@@ -104,13 +104,13 @@ void apply_rows(const CutMatrix& c, const CutBuffers& buffers, Workspace& worksp
   x.diagnostics = nullptr;  // apply() would measure these rows alone
   const std::int64_t rank = x.basis.cols;
   const T* p = reinterpret_cast<const T*>(buffers.returned + c.returned);
-  const auto [r, gradient, scratch] = workspace.stage.lay_out([&](Arena& arena) { return update_memory<T>(c, arena); });
-  std::copy_n(p + x.m * rank, rank * x.n, r);
+  const Update<T> memory = workspace.stage.lay_out([&](Arena& arena) { return update_memory<T>(c, arena); });
+  std::copy_n(p + x.m * rank, rank * x.n, memory.r);
   Intermediates<T> s{};
   s.eta_hat = dion_step(c.dion->lr, c.m(), x.n);
   if (c.rows->diagnostics != nullptr) measure(*c.rows, s.eta_hat);
   if (x.m == 0) {
-    renew_basis(x.basis, r);
+    renew_basis(x.basis, memory.r);
     return;
   }
   // C <- alpha P R^T + beta C, for the rows here
@@ -119,19 +119,19 @@ void apply_rows(const CutMatrix& c, const CutBuffers& buffers, Workspace& worksp
                  .n = x.n,
                  .k = rank,
                  .a = {p, rank, 1},
-                 .b = {r, x.n, 1},
+                 .b = {memory.r, x.n, 1},
                  .c = out.row<T>(0),
                  .ldc = out.row_stride,
                  .alpha = alpha,
                  .d = beta != T(0) ? out.row<T>(0) : nullptr,
                  .ldd = out.row_stride,
                  .beta = beta},
-                scratch);
+                memory.scratch);
   };
   // M <- B - (1 - mu) P R^T;  W <- (1 - lr lambda) W - lr sqrt(m/n) P Q^T
-  add_gradient(x, x.momentum, gradient);
+  add_gradient(x, x.momentum, memory.gradient);
   outer_product(x.momentum, static_cast<T>(dion_feedback(c.dion->momentum)), T(1));
-  renew_basis(x.basis, r);
+  renew_basis(x.basis, memory.r);
   T* direction = workspace.step.lay_out([&](Arena& arena) { return direction_memory<T>(c, arena); });
   s.direction = packed_view(direction, x.m, x.n);
   outer_product(s.direction, T(1), T(0));

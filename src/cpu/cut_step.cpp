@@ -126,7 +126,8 @@ void orthogonalize(const CutMatrix& c, const double* sums, const CutBuffers& buf
   const std::int64_t m = c.m(), n = c.n();
   const OrthogonalizeStage& stage = *c.plan->orthogonalize;
   const auto wire = static_cast<int>(c.wire);
-  const auto [input, output] = workspace.step.lay_out([&](Arena& arena) { return whole_matrix<T>(c, arena); });
+  const auto whole = workspace.step.lay_out([&](Arena& arena) { return whole_matrix<T>(c, arena); });
+  T *const input = whole.input, *const output = whole.output;
   const double norm_scale =
       input_scale<T>(stage.norm, std::sqrt(sums[n]), static_cast<double>(m) * static_cast<double>(n));
   if (!verdict_of(c, sums).active || norm_scale == 0) {
@@ -245,7 +246,9 @@ void write_rows(const CutMatrix& c, const std::byte* returned, const Intermediat
 }
 
 template <class T>
-void apply(const CutMatrix& c, double* sums, const std::byte* returned, double* norms, Scratch& scratch) {
+void apply(const CutMatrix& c, double* sums, const std::byte* returned,
+           double* norms,  // NOLINT(readability-non-const-parameter): the energies may be in it
+           Scratch& scratch) {
   const Matrix& x = *c.rows;
   const MuonPipeline& plan = *c.plan;
   if (x.diagnostics != nullptr) *x.diagnostics = {.step = *x.step, .skipped = *x.skipped};

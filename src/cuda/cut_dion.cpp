@@ -59,6 +59,7 @@ std::vector<Bucket> buckets_of(const std::vector<Matrix>& matrices) {
 
 std::vector<Matrix> matrices_of(const CutStep& step, const std::vector<std::size_t>& indices, bool whole) {
   std::vector<Matrix> matrices;
+  matrices.reserve(indices.size());
   for (const std::size_t i : indices) matrices.push_back(whole ? whole_of(step.matrices[i]) : *step.matrices[i].rows);
   return matrices;
 }

@@ -95,7 +95,7 @@ void MatrixBatch::lay_out(std::span<const Matrix> group, Arena& scratch) {
     };
     const bool transposed = group[indices_[position]].transposed;
     const int tiles = row_square_tiles(b.cols);
-    if (!transposed) b.row_squares = scratch.take<float>(std::size_t(b.batch) * tiles * b.rows);
+    if (!transposed) b.row_squares = scratch.take<float>(std::int64_t{b.batch} * tiles * b.rows);
     for (int k = 0; k < b.batch; ++k, ++position) {
       const Matrix& x = group[indices_[position]];
       DeviceMatrix d{};
@@ -103,17 +103,16 @@ void MatrixBatch::lay_out(std::span<const Matrix> group, Arena& scratch) {
       d.cols = b.cols;
       d.transposed = x.transposed;
       d.whole_m = x.whole_m;
-      const auto m = static_cast<std::size_t>(x.m), n = static_cast<std::size_t>(x.n);
       d.input = view(b.x, k);
       d.direction = view(b.o, k);
       d.column_part_count = x.transposed ? col_chunks : row_chunks;
-      d.column_parts = scratch.take<double>(n * d.column_part_count);
-      d.energy = scratch.take<double>(n);
+      d.column_parts = scratch.take<double>(x.n * d.column_part_count);
+      d.energy = scratch.take<double>(x.n);
       d.chunk_count = row_chunks * col_chunks;
-      d.input_parts = scratch.take<double>(static_cast<std::size_t>(d.chunk_count));
+      d.input_parts = scratch.take<double>(d.chunk_count);
       d.row_part_count = x.transposed ? row_chunks : col_chunks;
-      d.row_parts64 = scratch.take<double>(m * d.row_part_count);
-      d.row_factor = scratch.take_bytes(m * size_of(compute_));
+      d.row_parts64 = scratch.take<double>(x.m * d.row_part_count);
+      d.row_factor = scratch.take_bytes(static_cast<std::size_t>(x.m) * size_of(compute_));
       if (b.row_squares != nullptr) d.row_parts = b.row_squares + std::size_t(k) * tiles * b.rows;
       matrices_.push_back(d);
     }
@@ -138,9 +137,9 @@ void MatrixBatch::make_iteration(const Plan& step, const DeviceInfo& device, Are
 void MatrixBatch::make_tables(const StepScalars* scalars) {
   const std::vector<Chunk> chunks = chunks_of(matrices_);
   const auto lay_out_tables = [&](Arena& arena) {
-    tables_.matrices = arena.take<DeviceMatrix>(matrices_.size());
-    tables_.status = arena.take<MatrixStatus>(matrices_.size());
-    tables_.chunks = arena.take<Chunk>(chunks.size());
+    tables_.matrices = arena.take<DeviceMatrix>(std::ssize(matrices_));
+    tables_.status = arena.take<MatrixStatus>(std::ssize(matrices_));
+    tables_.chunks = arena.take<Chunk>(std::ssize(chunks));
   };
   Arena counter;
   lay_out_tables(counter);

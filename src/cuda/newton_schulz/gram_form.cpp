@@ -24,7 +24,7 @@ struct Workspace {
   /// `slot` counts, or takes, the memory of the first slot.
   Workspace(const Bucket& b, Arena& slot, std::int64_t slot_elements, int slots) : bucket(b) {
     const auto take = [&](int rows, int cols, int stride) {
-      auto* data = slot.take<std::uint16_t>(static_cast<std::size_t>(rows) * static_cast<std::size_t>(stride));
+      auto* data = slot.take<std::uint16_t>(std::int64_t{rows} * stride);
       return HalfMatrices{data, rows, cols, stride, slots, slot_elements, nullptr, true};
     };
     const int n = b.short_side(), stride = aligned_stride(n);
