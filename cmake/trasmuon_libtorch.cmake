@@ -29,6 +29,9 @@ target_link_libraries(trasmuon_torch INTERFACE $<$<CXX_COMPILER_ID:GNU>:stdc++> 
 if(TARGET c10_cuda)  # LibTorch has CUDA: the adapter uses its current streams
   target_link_libraries(trasmuon_torch INTERFACE c10_cuda)
   target_compile_definitions(trasmuon_torch INTERFACE TRASMUON_LIBTORCH_CUDA)
+  # A wheel finds its own NCCL when it is loaded; the linker may see an older one of the system and miss symbols.
+  # Not for other builds of LibTorch: Debian's needs libfmt, whose symbols our objects have too, hidden.
+  target_link_options(trasmuon_torch INTERFACE LINKER:--allow-shlib-undefined)
 endif()
 
 # What c10d's headers include: LibTorch has Gloo and NCCL inside, but not always these.
@@ -49,11 +52,6 @@ function(trasmuon_use_torch target)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${target} PRIVATE -fPIC)
   target_link_libraries(${target} PRIVATE trasmuon_torch trasmuon_settings)
-  # A wheel finds its own NCCL when it is loaded; the linker may see an older one of the system and miss symbols.
-  # Not for other builds of LibTorch: Debian's needs libfmt, whose symbols our objects have too, hidden.
-  if(TARGET c10_cuda)
-    target_link_options(${target} PRIVATE LINKER:--allow-shlib-undefined)
-  endif()
   if(NOT target STREQUAL "trasmuon_torch_headers")
     target_precompile_headers(${target} REUSE_FROM trasmuon_torch_headers)
   endif()
