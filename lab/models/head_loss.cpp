@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "lab/models/autocast.h"
 
@@ -14,10 +15,22 @@ namespace {
 constexpr std::int64_t kLogitBytes = 1 << 27, kCudaLogitBytes = 1 << 30;  // of the logits in f32 that exist at a time
 constexpr std::int64_t kVocabularyMultiple = 64;  // GPUs multiply matrices of odd sizes several times slower
 
-/// log softmax in at least f32.
-at::Tensor log_probabilities(const at::Tensor& logits) {
-  const at::ScalarType type = at::promote_types(logits.scalar_type(), at::kFloat);
-  return at::log_softmax(logits, 1, type);
+/// Of some rows: the summed log likelihood of the targets in at least f32, and the probabilities in the logits' type.
+struct Softmax {
+  at::Tensor log_likelihood, probabilities;
+};
+
+Softmax softmax_of(at::Tensor logits, const at::Tensor& target, bool with_probabilities) {
+  if (with_probabilities && logits.element_size() == 2) {
+    // Reads and writes 16 bits only; softmax() would convert to f32 under autocast. The targets' probabilities are
+    // rounded by 2^-9 at most, up and down alike; one of 0 would make the loss infinite.
+    const at::Tensor p = at::_softmax(logits, 1, /*half_to_float=*/false);
+    const double tiny = std::numeric_limits<float>::min();
+    return {p.gather(1, target).to(at::kFloat).clamp_min(tiny).log().sum(), p};
+  }
+  const at::Tensor log_p = at::log_softmax(logits, 1, at::promote_types(logits.scalar_type(), at::kFloat));
+  if (with_probabilities) at::exp_out(logits, log_p);
+  return {log_p.gather(1, target).sum(), std::move(logits)};
 }
 
 using torch::autograd::AutogradContext;
@@ -45,12 +58,11 @@ struct HeadLoss : torch::autograd::Function<HeadLoss> {
       const at::Tensor part = input.narrow(0, first, count), target = targets.narrow(0, first, count).unsqueeze(1);
       at::Tensor logits = at::matmul(part, head.t());
       if (padding > 0) logits.narrow(1, vocabulary, padding).fill_(-std::numeric_limits<float>::infinity());
-      at::Tensor log_p = log_probabilities(logits);
-      sum -= log_p.gather(1, target).sum();
+      const Softmax softmax = softmax_of(std::move(logits), target, with_gradients);
+      sum -= softmax.log_likelihood;
       if (!with_gradients) continue;
       // d loss / d logits = (p - [target]) / rows; the factor 1 / rows is applied in backward().
-      at::Tensor& slope = logits;
-      at::exp_out(slope, log_p);
+      const at::Tensor& slope = softmax.probabilities;
       slope.scatter_add_(1, target, at::full_like(target, -1, slope.options()));
       hidden_gradient.narrow(0, first, count).copy_(at::matmul(slope, head));
       weight_gradient += at::matmul(slope.t(), part);

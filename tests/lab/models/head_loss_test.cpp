@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "lab/models/autocast.h"
+
 namespace trasmuon::lab {
 namespace {
 
@@ -54,6 +56,29 @@ TEST(HeadLoss, NeedsNoGradients) {
   const at::Tensor loss = head_loss(hidden, weight, targets);
   EXPECT_FALSE(loss.requires_grad());
   EXPECT_TRUE(at::allclose(loss, at::cross_entropy_loss(at::linear(hidden, weight), targets)));
+}
+
+// Under mixed precision the likelihood is taken from rounded probabilities: each off by 2^-9, their mean by far less.
+TEST(HeadLoss, In16BitsIsThatOfTheSameLogits) {
+  torch::manual_seed(4);
+  const at::Tensor hidden = at::randn({512, 16}), weight = at::randn({300, 16});
+  const at::Tensor targets = at::randint(300, {512}, at::kLong);
+  const AutocastGuard precision(at::kCPU, at::kBFloat16);
+  const Result ours = differentiate(hidden, weight, [&](auto& h, auto& w) { return head_loss(h, w, targets); });
+  const Result plain = differentiate(hidden, weight, [&](auto& h, auto& w) {
+    return at::cross_entropy_loss(at::linear(h, w).to(at::kFloat), targets);
+  });
+  EXPECT_EQ(ours.loss.scalar_type(), at::kFloat);
+  EXPECT_TRUE(at::allclose(ours.loss, plain.loss, 2e-4, 0)) << ours.loss << plain.loss;
+  EXPECT_LT((ours.weight_gradient - plain.weight_gradient).norm().item<double>(),
+            1e-2 * plain.weight_gradient.norm().item<double>());
+}
+
+TEST(HeadLoss, In16BitsIsFiniteForAnImpossibleTarget) {
+  const at::Tensor hidden = at::full({1, 1}, 1000.0), weight = at::tensor({1.0F, 0.0F}).unsqueeze(1);
+  const AutocastGuard precision(at::kCPU, at::kBFloat16);
+  const Result r = differentiate(hidden, weight, [&](auto& h, auto& w) { return head_loss(h, w, at::tensor({1L})); });
+  EXPECT_NEAR(r.loss.item<double>(), 87.3, 0.1);
 }
 
 }  // namespace
