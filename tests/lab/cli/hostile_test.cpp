@@ -94,7 +94,7 @@ TEST_F(Hostile, DamagedRecordsAreLeftOutAndRepeated) {
             0);
   EXPECT_EQ(bash("$T report x --out with-damage"), 0);
   EXPECT_TRUE(contains(said(), "damaged record, left out: x/runs/clip-sf-s0-")) << said();
-  EXPECT_TRUE(contains(said(), "unfinished: 5 of 8 runs\n")) << said();
+  EXPECT_TRUE(contains(said(), "unfinished: 5 of 8 results so far\n")) << said();
   EXPECT_TRUE(contains(test::read_file(folder_ / "with-damage/report.md"),
                        "> **Left out because their records are damaged: 3 runs."));
 

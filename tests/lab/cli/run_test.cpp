@@ -95,7 +95,7 @@ TEST(Run, CtrlCStopsItAndTheSameCommandContinues) {
 
   const Ended report = run_program(folder.path(), {"report", "x"});
   EXPECT_EQ(report.code, 0) << report.error;
-  EXPECT_TRUE(contains(report.out, "unfinished: 0 of 12 runs\n")) << report.out;
+  EXPECT_TRUE(contains(report.out, "unfinished: 0 of 12 results so far\n")) << report.out;
 }
 
 }  // namespace
