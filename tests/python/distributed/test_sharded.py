@@ -18,8 +18,10 @@ EXACT = {"wire": "f32"}
 
 
 def _mesh(*shape, device="cpu"):
-    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 
+    if device == "cuda":  # ranks that share a GPU; init_device_mesh gives each one of its own
+        return DeviceMesh.from_group(dist.group.WORLD, device)
     return init_device_mesh(device, shape, mesh_dim_names=("replicas", "rows")[-len(shape) :])
 
 
