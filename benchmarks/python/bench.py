@@ -28,6 +28,8 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="write the numbers to this file (format: benchmarks/results/README.md)")
     on_cuda = parser.add_argument_group("with --device cuda")
     on_cuda.add_argument("--no-peers", action="store_true", help="time this library alone")
+    on_cuda.add_argument("--peers", default="", metavar="TEXT",
+                         help="only those peers whose name contains TEXT, such as microsoft; some compile for minutes")
     on_cuda.add_argument("--only", nargs="+", choices=[*MODELS, *SHAPES], metavar="NAME",
                          help="TrasMuon alone, on these models or shapes of benchmarks/models.json")
     on_cpu = parser.add_argument_group("with --device cpu")
