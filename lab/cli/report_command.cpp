@@ -36,7 +36,8 @@ int report_command(const std::string& runs, const std::string& out) {
       stdout, "{}",
       short_table(set, study == nullptr ? std::vector<std::string>{} : study->main_numbers(), terminal_width(stdout)));
   for (const std::string& damage : set.damaged) print(stderr, "damaged record, left out: {}\n", damage);
-  if (set.finished() < set.planned()) print(stdout, "unfinished: {} of {} results so far\n", set.finished(), set.planned());
+  if (set.finished() < set.planned())
+    print(stdout, "unfinished: {} of {} results so far\n", set.finished(), set.planned());
   print(stdout, "written: {}\n", shell_path((folder / "report.html").string()));
   return 0;
 }

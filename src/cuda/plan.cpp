@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 namespace trasmuon::cuda {
 namespace {
@@ -19,7 +20,7 @@ IterationPlan iteration_of(const Matrix& x, const Plan& step, const DeviceInfo& 
 
 }  // namespace
 
-GroupPlan::GroupPlan(const DeviceInfo& device, std::span<const Matrix> group, const Plan& step) : step_(step) {
+GroupPlan::GroupPlan(const DeviceInfo& device, std::span<const Matrix> group, Plan step) : step_(std::move(step)) {
   make_batches(device, group);
   for (auto& batch : batches_) batch->make_buckets(group, step_);
   take_scratch(device, group);

@@ -23,7 +23,7 @@ namespace trasmuon::cuda {
 class GroupPlan {
  public:
   /// Waits for the device.
-  GroupPlan(const DeviceInfo& device, std::span<const Matrix> group, const Plan& step);
+  GroupPlan(const DeviceInfo& device, std::span<const Matrix> group, Plan step);
 
   /// Whether the step differs from the planned one in scalars only.
   bool fits(const Plan& step) const { return same_kernels(step_, step); }

@@ -19,8 +19,12 @@ class Memory {
     blocks_.push_back(std::make_unique<std::max_align_t[]>(bytes / sizeof(std::max_align_t) + 1));
     return blocks_.back().get();
   }
-  virtual void write(void* to, const void* host, std::size_t bytes) { std::memcpy(to, host, bytes); }
-  virtual void read(void* host, const void* from, std::size_t bytes) { std::memcpy(host, from, bytes); }
+  virtual void write(void* to, const void* host, std::size_t bytes) {
+    if (bytes > 0) std::memcpy(to, host, bytes);  // what is empty may have no address
+  }
+  virtual void read(void* host, const void* from, std::size_t bytes) {
+    if (bytes > 0) std::memcpy(host, from, bytes);
+  }
 
   template <class T>
   T* copy(const std::vector<T>& values) {
