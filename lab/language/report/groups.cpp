@@ -15,9 +15,11 @@ std::vector<std::string> LanguageGroups::methods(const std::string& part) const 
 }
 
 const SeedGroup* LanguageGroups::shared(const std::string& method, bool warmup) const {
-  for (const SeedGroup* group : find_groups(runs_, "shared", method)) {
-    const Json share = setting_of(*group, "warmup_share");
-    if (share.is_number() && (share > 0) == warmup) return group;
+  for (const char* part : {"shared", "no-warmup"}) {
+    for (const SeedGroup* group : find_groups(runs_, part, method)) {
+      const Json share = setting_of(*group, "warmup_share");
+      if (share.is_number() && (share > 0) == warmup) return group;
+    }
   }
   return nullptr;
 }

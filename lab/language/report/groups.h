@@ -11,6 +11,7 @@ namespace trasmuon::lab {
 
 /// Finds the groups that the report needs. The recipes' parts are
 ///   shared        every method at one learning rate, with and without warm-up (warmup_share 0.1 and 0)
+///   no-warmup     the same without, where it is not in `shared`
 ///   variants      readings of TrasMuon, with warm-up
 ///   sweep         every method at multiples (lr_scale) of its own rate
 ///   matched-rms   rates fitted to one RMS of an update

@@ -39,6 +39,19 @@ TEST(LanguageReport, PutsThePapersStepsBesideOurs) {
   EXPECT_EQ(paper_steps("dion", true), std::nullopt);
 }
 
+TEST(LanguageReport, FindsTheRunsWithoutWarmUpInAPartOfTheirOwn) {
+  RunSet runs = language_runs();
+  const std::string in_shared = report_of(runs);
+  for (SeedGroup& group : runs.groups)
+    if (group.part == "shared" && group.axes.value("warmup_share", 1.0) == 0) group.part = "no-warmup";
+  const LanguageGroups groups(runs);
+  ASSERT_NE(groups.shared("muon", false), nullptr);
+  EXPECT_EQ(groups.shared("muon", false)->part, "no-warmup");
+  EXPECT_EQ(groups.shared("muon", true)->part, "shared");
+  const auto claims = [](const std::string& report) { return report.substr(report.find("claims"), 800); };
+  EXPECT_EQ(claims(report_of(runs)), claims(in_shared));
+}
+
 TEST(LanguageReport, JudgesStepsSeedBySeed) {
   const std::string claim = "With warm-up TrasMuon reaches the target loss in fewer steps than Muon";
   EXPECT_EQ(verdict({}, claim), "reproduced");
