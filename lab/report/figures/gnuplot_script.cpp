@@ -80,7 +80,7 @@ std::string linear_axis(char axis, const Extent& range) {
   const double size = std::max({range.high - range.low, 0.1 * std::abs(range.high), 1e-12});
   const double margin = axis == 'x' ? 0.02 : 0.06;
   // A scale that nearly reaches zero should show it.
-  const bool from_zero = axis == 'y' && range.low >= 0 && range.low < 0.6 * range.high;
+  const bool from_zero = axis == 'y' && range.low >= 0 && range.low < 0.5 * range.high;
   return fmt::format("set {}range [{:.7g}:{:.7g}]\n", axis, from_zero ? 0 : range.low - margin * size,
                      range.high + margin * size);
 }
