@@ -87,7 +87,10 @@ void guard_a() {
   std::printf("%s after five steps*\n", std::isnan(s) ? "NaN" : "finite");
 }
 
-TrasMuonOptions mode(bool literal) { return literal ? TrasMuonOptions::paper() : TrasMuonOptions{}; }
+/// The guarded options differ from the letter in their guards alone.
+TrasMuonOptions mode(bool literal) {
+  return literal ? TrasMuonOptions::paper() : TrasMuonOptions{.nesterov = false, .rms_scale = 1};
+}
 
 void guard_b() {
   const auto damped = [](bool literal) { return 100 * Run<float>(mode(literal), 64, 64).step().damped_share; };

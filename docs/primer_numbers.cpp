@@ -80,7 +80,8 @@ void rows_and_calibration() {
 
   // The library's own step, without momentum.
   std::vector<double> w(6, 0.0);
-  Optimizer optimizer({{TrasMuonOptions{.lr = 1, .weight_decay = 0, .beta1 = 0}, {{"w", view(w.data(), {3, 2})}}}});
+  Optimizer optimizer(
+      {{TrasMuonOptions{.lr = 1, .weight_decay = 0, .beta1 = 0, .rms_scale = 1}, {{"w", view(w.data(), {3, 2})}}}});
   const TensorView g = view(m, {3, 2});
   optimizer.step({&g, 1});
   for (double& x : w) x = -x;
@@ -99,7 +100,7 @@ void trust_region() {
     }
   }
   std::vector<double> w(n * n, 0.0);
-  const TrasMuonOptions options{.lr = 0.01, .weight_decay = 0, .warmup = 100};
+  const TrasMuonOptions options{.lr = 0.01, .weight_decay = 0, .nesterov = false, .rms_scale = 1, .warmup = 100};
   Optimizer optimizer({{options, {{"w", view(w.data(), {n, n})}}}}, {.diagnostics = true});
   int above_trigger = 0;
   for (int t = 1; t <= 260; ++t) {

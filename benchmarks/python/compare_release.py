@@ -36,7 +36,7 @@ DIFFERENCES = [
     {"gate_first_step": "false"}, {"period": 1}, {"beta_energy": 0.95}, {"beta_clip": 0.5}, {"trigger": 2},
     {"c_min": 0.1}, {"rho": 0.1}, {"coefficients": "keller"}, {"eps_reference": 0}, {"eps_reference": 1e-8},
     {"row_eps": "inside"}, {"input_eps": "capped"}, {"eps_calibration": 1e-8}, {"eps_average": 0},
-    {"clamp_damping": "true"}, {"preset": "default", "rms_scale": 0.2}, {"preset": "paper", "rms_scale": 0.2},
+    {"clamp_damping": "true"}, {"preset": "default", "nesterov": "false"}, {"preset": "paper", "rms_scale": 0.2},
 ]
 SHAPES = [(64, 64), (48, 96), (96, 33), (4, 16), (16, 6)]
 LR, DECAY = 1e-3, 0.1

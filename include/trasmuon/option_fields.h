@@ -54,7 +54,7 @@ void visit_pipeline_fields(O& o, Visitor&& visit) {
 
 template <OptionsOf<TrasMuonOptions> O, class Visitor>
 void visit_fields(O& o, Visitor&& visit) {
-  visit("lr", o.lr, step_size(), "eta, RMS of one step's update before damping");
+  visit("lr", o.lr, step_size(), "eta; before damping an update has an RMS of rms_scale eta");
   visit("weight_decay", o.weight_decay, at_least(0), "lambda, decoupled: W <- (1 - lr lambda) W once per step");
   visit("beta1", o.beta1, fraction(), "decay of the momentum M");
   visit("beta2", o.beta2, fraction(), "decay of the row second moments v");
@@ -62,7 +62,7 @@ void visit_fields(O& o, Visitor&& visit) {
   visit("nesterov", o.nesterov, any_range(), "orthogonalize (1 - beta1) G + beta1 M instead of M");
   visit_pipeline_fields(o, visit);
   visit("rms_scale", o.rms_scale, positive_up_to(1e10),
-        "factor on the calibrated step; 0.2 suits an lr tuned for AdamW");
+        "factor on the calibrated step; 1 in the paper, 0.2 suits an lr tuned for AdamW");
   visit("clip", o.clip, any_range(), "none, soft or hard: how bursting columns are damped");
   visit("alpha", o.alpha, positive(), "strength of the soft clip");
   visit("c_min", o.c_min, unit(), "smallest damping factor of a column");

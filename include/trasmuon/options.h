@@ -98,12 +98,12 @@ struct Gamma {
 /// TrasMuon, Algorithm 1 of the paper with guards. The paper's ablations: noclip (`clip = none`),
 /// clip-only (`rho = 0`), clip-sf (`rho > 0`), hard clip, continuous (`trigger = 0`).
 struct TrasMuonOptions {
-  double lr = 1e-3;            // eta: RMS of one step's update before damping
+  double lr = 1e-3;            // eta: an update has an RMS of rms_scale eta before damping
   double weight_decay = 0.01;  // lambda
   double beta1 = 0.95;
   double beta2 = 0.95;
   double eps = 1e-8;
-  bool nesterov = false;
+  bool nesterov = true;
 
   int ns_steps = 5;  // T
   std::string coefficients = "keller";
@@ -111,7 +111,7 @@ struct TrasMuonOptions {
   NewtonSchulzPrecision ns_precision = NewtonSchulzPrecision::automatic;
   MomentumDType momentum_dtype = MomentumDType::automatic;
 
-  double rms_scale = 1.0;  // 0.2 suits a learning rate tuned for AdamW
+  double rms_scale = 0.2;  // so that a learning rate tuned for AdamW can be kept
 
   Clip clip = Clip::soft;
   double alpha = 1.0;
@@ -154,7 +154,8 @@ struct TrasMuonOptions {
   double eps_calibration = 1e-8;
   bool skip_nonfinite = true;
 
-  /// Algorithm 1 to the letter, with the library's default numbers. Set `warmup` to 100 or more: E_ref starts at zero.
+  /// Algorithm 1 to the letter: no guards, plain momentum, rms_scale 1. Set `warmup` to 100 or more: E_ref starts at
+  /// zero.
   TRASMUON_API static TrasMuonOptions paper();
   /// The authors' package trasmuon-pytorch 0.1.0 with its defaults (docs/release.md).
   TRASMUON_API static TrasMuonOptions released();

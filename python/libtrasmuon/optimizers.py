@@ -22,7 +22,7 @@ class TrasMuon(Optimizer):
 
     params: a model or named parameters, whose hidden matrices take this rule and the rest AdamW (classify() shows the
         table); or tensors; or groups such as {"params": ..., "rule": "adamw", "lr": 1e-3}.
-    lr: RMS of one step's update before damping.
+    lr: before damping an update has an RMS of rms_scale times this.
     adamw: options of AdamW for the rest: {"lr": 1e-3}.
     overrides: {"*.router.weight": "adamw"} or "matrix"; patterns match whole names, the last one wins.
     layouts: {"*.qkv.weight": {"split_sizes": 3, "num_heads": 12}}, see Layout.

@@ -8,6 +8,8 @@ namespace trasmuon {
 
 TrasMuonOptions TrasMuonOptions::paper() {
   TrasMuonOptions o;
+  o.nesterov = false;
+  o.rms_scale = 1;
   o.reference_start = ReferenceStart::zero;
   o.eps_energy = 0;
   o.eps_reference = 1e-8;
@@ -23,6 +25,7 @@ TrasMuonOptions TrasMuonOptions::paper() {
 TrasMuonOptions TrasMuonOptions::released() {
   TrasMuonOptions o;
   o.weight_decay = 0;
+  o.nesterov = false;
   o.coefficients = "you";
   o.rms_scale = 0.2;
   o.c_min = 0.7;

@@ -33,8 +33,8 @@ TEST(Options, DefaultsAreTheDocumentedOnes) {
                                                           {"eps", "1e-08"},
                                                           {"ns_steps", "5"},
                                                           {"coefficients", "keller"},
-                                                          {"nesterov", "false"},
-                                                          {"rms_scale", "1"},
+                                                          {"nesterov", "true"},
+                                                          {"rms_scale", "0.2"},
                                                           {"clip", "soft"},
                                                           {"alpha", "1"},
                                                           {"c_min", "0.1"},
@@ -161,8 +161,8 @@ TEST(Options, EveryFieldSurvivesARoundTripThroughText) {
   set_field(d, "seed", 5e9);
   EXPECT_EQ(get_field(d, "seed"), "5000000000");
   Options o = TrasMuonOptions{};
-  set_field(o, "nesterov", 1);
-  EXPECT_TRUE(std::get<TrasMuonOptions>(o).nesterov);
+  set_field(o, "nesterov", 0);
+  EXPECT_FALSE(std::get<TrasMuonOptions>(o).nesterov);
   set_fields(o, {{"lr", "100"}, {"weight_decay", "0.001"}});  // one by one, either order would be refused
   EXPECT_EQ(std::get<TrasMuonOptions>(o).lr, 100);
   set_fields(o, {{"lr", "0.001"}, {"weight_decay", "900"}});

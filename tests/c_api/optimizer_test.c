@@ -55,7 +55,7 @@ static void test_step(void) {
   memcpy(matrix_before, weight, sizeof weight);
   memcpy(vector_before, bias, sizeof bias);
   CHECK_OK(trasmuon_optimizer_step(optimizer, gradients, 2));
-  CHECK(fabs(rms_change(matrix_before) - 0.02) < 1e-6); /* the calibrated step */
+  CHECK(fabs(rms_change(matrix_before) - 0.2 * 0.02) < 1e-6); /* the calibrated step */
   for (int i = 0; i < kVector; ++i) {
     const double sign = vector_gradient[i] > 0 ? 1 : -1; /* AdamW's first step */
     CHECK(fabs(bias[i] - (vector_before[i] - 0.5 * sign)) < 1e-5);
@@ -109,7 +109,7 @@ static void test_options_between_steps(void) {
   CHECK_TEXT(text, "true");
   memcpy(before, weight, sizeof weight);
   CHECK_OK(trasmuon_optimizer_step(optimizer, gradients, 2));
-  CHECK(fabs(rms_change(before) - 0.005) < 1e-6);
+  CHECK(fabs(rms_change(before) - 0.2 * 0.005) < 1e-6);
 
   CHECK_OK(trasmuon_options_set_number(options, "lr", 0.01));
   CHECK_OK(trasmuon_optimizer_set_options(optimizer, 0, options));
@@ -117,7 +117,7 @@ static void test_options_between_steps(void) {
   CHECK_OK(trasmuon_optimizer_step_on_streams(optimizer, gradients, 2, NULL, 0));
   CHECK_OK(trasmuon_optimizer_refresh_recorded(optimizer, NULL));
   CHECK_OK(trasmuon_optimizer_refresh_recorded_on_streams(optimizer, NULL, 0));
-  CHECK(fabs(rms_change(before) - 0.01) < 1e-6);
+  CHECK(fabs(rms_change(before) - 0.2 * 0.01) < 1e-6);
 
   CHECK_REFUSED(trasmuon_optimizer_set_options(optimizer, 1, options), "group 1: rule must stay adamw, got trasmuon");
   CHECK_REFUSED(trasmuon_optimizer_set_number(optimizer, 2, "lr", 1), "group index must be < 2, got 2");
@@ -171,7 +171,7 @@ static void test_diagnostics(void) {
   CHECK_OK(trasmuon_optimizer_diagnostics(optimizer, 0, 0, &d, sizeof d));
   CHECK(d.step == 1 && d.skipped == 0 && d.updated == 1);
   CHECK(d.c_min == 1 && d.c_mean == 1 && d.damped_share == 0);
-  CHECK(fabs(d.update_rms - 0.02) < 1e-6);
+  CHECK(fabs(d.update_rms - 0.2 * 0.02) < 1e-6);
   CHECK(d.eta_hat > 0 && d.isometry_error > 0);
 
   /* An older caller gets the fields it knows and no byte more; a newer one gets zeros. */

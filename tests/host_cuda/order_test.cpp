@@ -23,7 +23,7 @@ void expect_same_bits(const Options& options, CudaMemory& memory, const std::vec
 }
 
 TEST_F(CudaOrder, OfThreadsDoesNotMatter) {
-  expect_same_bits(TrasMuonOptions{.nesterov = true}, memory, mixed_items());
+  expect_same_bits(TrasMuonOptions{}, memory, mixed_items());
   const std::vector<Item> few = {{{33, 65}}, {{70, 150}, true}, {{9, 1100}}};
   expect_same_bits(TrasMuonOptions{.gamma = Gamma::Kind::eta_hat,
                                    .energy_of = EnergyOf::direction,
@@ -37,8 +37,7 @@ TEST_F(CudaOrder, OfThreadsDoesNotMatter) {
 }
 
 TEST_F(CudaOrder, OfThreadsDoesNotMatterInShardedSteps) {
-  const std::vector<Options> groups{TrasMuonOptions{.nesterov = true}, AdamWOptions{},
-                                    DionOptions{.rank_fraction = 0.5}};
+  const std::vector<Options> groups{TrasMuonOptions{}, AdamWOptions{}, DionOptions{.rank_fraction = 0.5}};
   std::vector<WholeParameter> model = model_on_gpu();
   model.push_back({.name = "dion's", .shape = {70, 90}, .group = 2});
   std::vector<std::vector<float>> weights;

@@ -126,7 +126,7 @@ TEST(Training, DiagnosticsAndWarningsAreTheCores) {
   net.backward();
   optimizer.step();
   const trasmuon::Optimizer& core = optimizer.core();
-  EXPECT_NEAR(core.diagnostics(core.index_of("down_weight"))[0].update_rms, 0.03, 1e-6);
+  EXPECT_NEAR(core.diagnostics(core.index_of("down_weight"))[0].update_rms, 0.2 * 0.03, 1e-6);
   EXPECT_EQ(core.warnings(), warnings(optimizer.options(0)));
 }
 

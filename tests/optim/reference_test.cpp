@@ -17,7 +17,7 @@ struct Case {
 };
 
 std::vector<Case> cases() {
-  TrasMuonOptions plain{.lr = 0.02, .min_damped_dim = 1};
+  TrasMuonOptions plain{.lr = 0.02, .nesterov = false, .rms_scale = 1, .min_damped_dim = 1};
   std::vector<Case> list = {{5, 7, plain}, {33, 65, plain}, {127, 57, plain}, {1, 30, plain}, {30, 1, plain}};
   // Sides of 64 and more: the Gram form; beyond 384: several slabs of a product.
   list.push_back({70, 200, plain});

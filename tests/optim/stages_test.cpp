@@ -32,7 +32,7 @@ double difference(const Options& a, const Options& b, Shape shape, int steps = 8
 TEST(Stages, WithoutRowScaleCalibrationAndTrustRegionItIsMuon) {
   const TrasMuonOptions bare{
       .lr = kLr, .weight_decay = 0.1, .eps = 1e-12, .clip = Clip::none, .row_scale = false, .calibrate = false};
-  const MuonOptions muon{.lr = kLr, .weight_decay = 0.1, .nesterov = false, .eps = 1e-12};
+  const MuonOptions muon{.lr = kLr, .weight_decay = 0.1, .eps = 1e-12};
   EXPECT_LE(difference(bare, muon, {9, 17}), 1e-10);  // wide: Muon's aspect factor is one
   EXPECT_GT(difference(bare, muon, {17, 9}), 1e-3);   // tall: it is not
 }
@@ -40,13 +40,14 @@ TEST(Stages, WithoutRowScaleCalibrationAndTrustRegionItIsMuon) {
 TEST(Stages, WithoutTrustRegionItIsNorMuon) {
   const TrasMuonOptions noclip{
       .lr = kLr, .weight_decay = 0.1, .eps = 1e-14, .clip = Clip::none, .eps_calibration = 1e-14};
-  const NorMuonOptions normuon{.lr = kLr, .weight_decay = 0.1, .eps = 1e-14, .rms_scale = 1};
+  const NorMuonOptions normuon{.lr = kLr, .weight_decay = 0.1, .eps = 1e-14, .nesterov = true};
   for (Shape shape : {Shape{9, 17}, Shape{17, 9}, Shape{12, 12}}) EXPECT_LE(difference(noclip, normuon, shape), 1e-10);
 }
 
 TEST(Stages, WithoutOrthogonalizationItIsMomentumSgd) {
   const TrasMuonOptions bare{.lr = kLr,
                              .weight_decay = 0.1,
+                             .nesterov = false,
                              .clip = Clip::none,
                              .orthogonalize = false,
                              .row_scale = false,

@@ -13,7 +13,7 @@ from libtrasmuon import AdamW, TrasMuon
 
 def test_autocast(device):
     model = mlp(device)
-    optimizer = TrasMuon(model, lr=5e-3)
+    optimizer = TrasMuon(model, lr=2e-2)
     before = loss_of(model).item()
     for _ in range(100):
         optimizer.zero_grad()
@@ -95,7 +95,7 @@ def test_grad_scaler_backs_off(device):
 
 def test_bf16_model_with_masters_learns(device):
     model = mlp(device, torch.bfloat16)
-    optimizer = TrasMuon(model, lr=5e-3, master_weights=True)
+    optimizer = TrasMuon(model, lr=2e-2, master_weights=True)
     before = loss_of(model).item()
     train(model, optimizer, 100)
     assert loss_of(model).item() < 0.4 * before

@@ -77,6 +77,7 @@ TrasMuonOptions options_of(const json& hyper) {
   o.warmup = hyper["T_w"];
   o.rho = hyper["rho"];
   o.nesterov = hyper["nesterov"];
+  o.rms_scale = 1;
   o.ns_precision = NewtonSchulzPrecision::f32;
   o.min_damped_dim = 1;
   o.eps_calibration = o.eps;

@@ -54,6 +54,14 @@ std::vector<NamedOptions> all_options() {
       {"dion", DionOptions{}},
       {"dion-low-rank", DionOptions{.rank_fraction = 0.25, .seed = 7}},
       {"adamw", AdamWOptions{}}};
+  // What these names meant before decision 16: bits are compared with those of earlier versions.
+  for (auto& [name, options] : list) {
+    auto* trasmuon = std::get_if<TrasMuonOptions>(&options);
+    if (trasmuon == nullptr) continue;
+    trasmuon->nesterov = name == "trasmuon-nesterov-gram";
+    trasmuon->rms_scale = 1;
+  }
+  list.push_back({"trasmuon-default", TrasMuonOptions{}});
   return list;
 }
 

@@ -14,7 +14,8 @@
 namespace trasmuon::lab {
 namespace {
 
-const TrasMuonOptions kDamped{.lr = 8e-3, .weight_decay = 0, .alpha = 0.4, .trigger = 4, .warmup = 20};
+const TrasMuonOptions kDamped{
+    .lr = 8e-3, .weight_decay = 0, .nesterov = false, .rms_scale = 1, .alpha = 0.4, .trigger = 4, .warmup = 20};
 
 MechanisticSettings small() {
   MechanisticSettings settings;
@@ -109,7 +110,8 @@ TEST(MechanisticRun, WithoutBurstsThereIsNoEvent) {
 TEST(MechanisticRun, LrScaleMultipliesTheStep) {
   MechanisticSettings settings = small();
   settings.lr_scale = 0.5;
-  const auto [steps, summary] = record(settings, TrasMuonOptions{.lr = 8e-3, .weight_decay = 0, .clip = Clip::none});
+  const auto [steps, summary] =
+      record(settings, TrasMuonOptions{.lr = 8e-3, .weight_decay = 0, .rms_scale = 1, .clip = Clip::none});
   EXPECT_EQ(summary.lr, 4e-3);
   EXPECT_NEAR(summary.update_rms, 4e-3, 1e-9);
 }
@@ -166,7 +168,8 @@ TEST(MechanisticRun, DampingThroughTheControlIsTheRulesOwn) {
 TEST(MechanisticRun, TheLearningRateDecaysToItsEnd) {
   MechanisticSettings settings = small();
   settings.lr_end = 0.1;
-  const auto steps = record(settings, TrasMuonOptions{.lr = 8e-3, .weight_decay = 0, .clip = Clip::none}).steps;
+  const auto steps =
+      record(settings, TrasMuonOptions{.lr = 8e-3, .weight_decay = 0, .rms_scale = 1, .clip = Clip::none}).steps;
   EXPECT_NEAR(steps[1].update_rms, 8e-3, 1e-9);
   EXPECT_NEAR(steps[100].update_rms, 8e-4, 1e-9);
   EXPECT_NEAR(steps[50].update_rms + steps[51].update_rms, 8.8e-3, 1e-8);
@@ -205,7 +208,7 @@ TEST(MechanisticRun, TheLateLossDoesNotDependOnOneStep) {
 
 TEST(MechanisticRun, CountsWhatLeavesItsRange) {
   // Algorithm 1 to the letter does not keep c above c_min when lr^2 is near eps.
-  TrasMuonOptions paper = TrasMuonOptions::paper(), guarded;
+  TrasMuonOptions paper = TrasMuonOptions::paper(), guarded{.nesterov = false, .rms_scale = 1};
   for (TrasMuonOptions* options : {&paper, &guarded}) {
     options->lr = 1e-6;
     options->weight_decay = 0;

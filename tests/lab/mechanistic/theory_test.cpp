@@ -75,7 +75,14 @@ void train(const Smooth& problem, const Options& options, int dim, int steps, bo
 }
 
 TrasMuonOptions study_options() {
-  return {.lr = 8e-3, .weight_decay = 0, .alpha = 0.4, .trigger = 4, .warmup = 10, .rho = 0.1};
+  return {.lr = 8e-3,
+          .weight_decay = 0,
+          .nesterov = false,
+          .rms_scale = 1,
+          .alpha = 0.4,
+          .trigger = 4,
+          .warmup = 10,
+          .rho = 0.1};
 }
 
 /// The preset of the paper with these numbers.

@@ -38,7 +38,7 @@ TEST(PinnTraining, SixtyStepsLowerTheLoss) {
   settings.events = false;
   settings.other_lr = 0.02;
   for (const Options& options :
-       {Options(TrasMuonOptions{.lr = 0.01}), Options(NorMuonOptions{.lr = 0.05}), Options(MuonOptions{.lr = 0.02}),
+       {Options(TrasMuonOptions{.lr = 0.05}), Options(NorMuonOptions{.lr = 0.05}), Options(MuonOptions{.lr = 0.02}),
         Options(DionOptions{.lr = 0.1}), Options(AdamWOptions{.lr = 0.05})}) {
     PinnTraining training(settings, options, 1);
     double first = 0, last = 0;
