@@ -30,7 +30,7 @@ torch::Tensor newton_schulz(torch::Tensor x, int steps, const CoefficientSet& se
 
 LibTorchTrasMuon::LibTorchTrasMuon(std::vector<torch::Tensor> weights, const TrasMuonOptions& options)
     : options_(options), weights_(std::move(weights)) {
-  const bool all_stages = options.orthogonalize && options.row_scale && options.calibrate && !options.nesterov;
+  const bool all_stages = options.orthogonalize && options.row_scale && options.calibrate;
   if (options.clip != Clip::soft || !all_stages) {
     throw Error("libtorch_trasmuon: supports only the default rule with all stages and the soft clip");
   }
@@ -59,9 +59,10 @@ void LibTorchTrasMuon::step_matrix(torch::Tensor& weight, const torch::Tensor& g
 
   state.momentum.lerp_(gradient, 1 - o.beta1);
   const torch::Tensor energy = state.momentum.square().sum(0);
-  const double norm = std::sqrt(energy.sum().item<double>());
-  torch::Tensor direction = newton_schulz(state.momentum / (norm + o.eps * norm / std::sqrt(m * n)), o.ns_steps,
-                                          coefficient_set(o.coefficients));
+  const torch::Tensor input = o.nesterov ? gradient.lerp(state.momentum, o.beta1) : state.momentum;
+  const double norm = o.nesterov ? input.norm().item<double>() : std::sqrt(energy.sum().item<double>());
+  torch::Tensor direction =
+      newton_schulz(input / (norm + o.eps * norm / std::sqrt(m * n)), o.ns_steps, coefficient_set(o.coefficients));
 
   state.v_row.mul_(o.beta2).add_(direction.square().mean(1, /*keepdim=*/true), 1 - o.beta2);
   direction.mul_(state.v_row.add(o.eps).rsqrt_());

@@ -18,10 +18,11 @@ def _newton_schulz(x, dtype):
 def update(w, g, m, v, c_ema, c_last, c_sum, e_ref, gamma_sum, lr, bias, dtype):
     """One step of one matrix, in place; Newton-Schulz in dtype."""
     m.lerp_(g, 0.05)
-    o = _newton_schulz(m / (m.norm() + 1e-8), dtype).float()
+    u = g.lerp(m, 0.95)  # Nesterov's look-ahead
+    o = _newton_schulz(u / (u.norm() + 1e-8), dtype).float()
     v.lerp_(o.square().mean(1), 0.05)
     o = o / (v + 1e-8).sqrt().unsqueeze(1)
-    eta = lr * o.numel() ** 0.5 / (o.norm() + 1e-8)
+    eta = 0.2 * lr * o.numel() ** 0.5 / (o.norm() + 1e-8)
     energy = m.square().sum(0)
     e_ref.lerp_(energy.median(), 0.05)
     r = energy / (e_ref / bias)
