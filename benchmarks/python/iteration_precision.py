@@ -70,7 +70,8 @@ def _train(options, seed, arguments, train, held_out):
 
     torch.manual_seed(seed)
     model = ByteGPT()
-    optimizer = getattr(libtrasmuon, arguments.rule)(model, lr=arguments.lr, adamw={"lr": 1e-3}, **options)
+    old = {"nesterov": False, "rms_scale": 1.0} if arguments.rule == "TrasMuon" else {}  # its defaults in decision 9
+    optimizer = getattr(libtrasmuon, arguments.rule)(model, lr=arguments.lr, adamw={"lr": 1e-3}, **old, **options)
     total = arguments.steps
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min(1.0, (step + 1) / WARMUP, max(0.0, (total - step) / (0.4 * total)))

@@ -99,9 +99,13 @@ def _time_model(name, shapes, arguments, report):
                *_ours(TrasMuon, parameters(shapes, torch.bfloat16, "cuda")))
     if arguments.dion:
         report.add("ours, dion, rank 1/4", *_ours(libtrasmuon.Dion, tensors, rank_fraction=0.25))
+    found = arguments.no_peers
     for peer, step in () if arguments.no_peers else _peers(tensors, arguments):
         if arguments.peers in peer:
+            found = True
             report.add(peer, milliseconds(step))
+    if not found:
+        sys.exit(f"bench.py: --peers must be part of a peer's name, got {arguments.peers!r}")
 
 
 def run(arguments):

@@ -112,7 +112,7 @@ void visit_fields(O& o, Visitor&& visit) {
   visit("nesterov", o.nesterov, any_range(), "orthogonalize (1 - beta1) G + beta1 M, as the public code does");
   visit_pipeline_fields(o, visit);
   visit("scaling", o.scaling, any_range(), "paper (update RMS = rms_scale lr) or code");
-  visit("rms_scale", o.rms_scale, positive_up_to(1e10), "0.2 in the paper; 1 matches TrasMuon's step");
+  visit("rms_scale", o.rms_scale, positive_up_to(1e10), "0.2 in the paper, as in TrasMuon's default");
 }
 
 template <OptionsOf<MuonOptions> O, class Visitor>

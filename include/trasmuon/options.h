@@ -95,8 +95,8 @@ struct Gamma {
   bool operator==(const Gamma&) const = default;
 };
 
-/// TrasMuon, Algorithm 1 of the paper with guards. The paper's ablations: noclip (`clip = none`),
-/// clip-only (`rho = 0`), clip-sf (`rho > 0`), hard clip, continuous (`trigger = 0`).
+/// TrasMuon, Algorithm 1 of the paper with guards; by default with Nesterov's momentum and rms_scale 0.2. Ablations:
+/// noclip (`clip = none`), clip-only (`rho = 0`), clip-sf (`rho > 0`), hard clip, continuous (`trigger = 0`).
 struct TrasMuonOptions {
   double lr = 1e-3;            // eta: an update has an RMS of rms_scale eta before damping
   double weight_decay = 0.01;  // lambda

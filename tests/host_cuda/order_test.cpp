@@ -30,7 +30,9 @@ TEST_F(CudaOrder, OfThreadsDoesNotMatter) {
                                    .reference = Reference::history,
                                    .min_damped_dim = 1},
                    memory, few);
-  expect_same_bits(TrasMuonOptions{.energy_of = EnergyOf::gradient, .quantile = 0.9, .min_damped_dim = 1}, memory, few);
+  expect_same_bits(
+      TrasMuonOptions{.nesterov = false, .energy_of = EnergyOf::gradient, .quantile = 0.9, .min_damped_dim = 1}, memory,
+      few);
   expect_same_bits(NorMuonOptions{.ns_precision = NewtonSchulzPrecision::f32}, memory, mixed_items());
   expect_same_bits(DionOptions{.rank_fraction = 0.5}, memory, mixed_items());
   expect_same_bits(AdamWOptions{}, memory, {{{300}}, {{67, 130}}, {{9, 1100}}});

@@ -28,6 +28,8 @@ std::vector<Case> cases() {
   nesterov.nesterov = true;
   nesterov.coefficients = "you";
   list.push_back({40, 24, nesterov});
+  list.push_back({70, 200, nesterov});
+  list.push_back({400, 90, nesterov, 3});
   TrasMuonOptions hard = plain;
   hard.clip = Clip::hard;
   hard.period = 2;

@@ -25,7 +25,9 @@ inline std::vector<Variant> option_variants() {
   std::vector<Variant> list = {{"paper", usual(TrasMuonOptions::paper())},
                                {"released", usual(TrasMuonOptions::released())}};
   const std::vector<std::vector<std::pair<const char*, const char*>>> changes = {
+      {{"nesterov", "false"}},
       {{"energy_of", "gradient"}},
+      {{"energy_of", "gradient"}, {"nesterov", "false"}},
       {{"energy_of", "direction"}},
       {{"energy_of", "direction"}, {"row_scale", "false"}},
       {{"reference", "history"}},

@@ -16,7 +16,7 @@ namespace trasmuon::test {
 inline std::vector<Options> rules_at_any_scale() {
   constexpr double lr = 0.01;
   return {TrasMuonOptions{.lr = lr, .weight_decay = 0, .trigger = 1},
-          TrasMuonOptions{.lr = lr, .weight_decay = 0, .nesterov = true, .clip = Clip::hard, .trigger = 1},
+          TrasMuonOptions{.lr = lr, .weight_decay = 0, .nesterov = false, .clip = Clip::hard, .trigger = 1},
           NorMuonOptions{.lr = lr},
           NorMuonOptions{.lr = lr, .nesterov = true, .scaling = NorMuonScaling::code},
           MuonOptions{.lr = lr},

@@ -32,7 +32,8 @@ constexpr std::size_t kMainColumns = 2;  // that a sweep shows
 
 const std::map<std::string, std::string> kCaptions = {
     {"shared", "every method at the shared learning rate"},
-    {"variants", "readings of TrasMuon: the paper's, the release's, the library's default, own history as reference"},
+    {"no-warmup", "the same without warm-up"},
+    {"variants", "readings of TrasMuon: the paper's, the release's, the guarded one, own history as reference"},
     {"sweep", "every method at multiples of its own learning rate"},
     {"matched-rms", "learning rates fitted to one RMS of an update"},
     {"nesterov", "with and without Nesterov momentum, at the shared learning rate"},
