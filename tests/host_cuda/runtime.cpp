@@ -127,12 +127,14 @@ cudaError_t cudaFree(void* data) {
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
   const std::scoped_lock lock(host_cuda::device);
   if (const cudaError_t error = host_cuda::refuse_beside_capture(); error != cudaSuccess) return report(error);
-  std::memcpy(to, from, bytes);
+  if (bytes > 0) std::memcpy(to, from, bytes);  // as CUDA, which allows null pointers then
   return report(cudaSuccess);
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
-  return report(host_cuda::enqueue(stream, [=] { std::memcpy(to, from, bytes); }));
+  return report(host_cuda::enqueue(stream, [=] {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  }));
 }
 
 cudaError_t cudaMemset(void* data, int value, std::size_t bytes) {
